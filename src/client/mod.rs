@@ -1,0 +1,3 @@
+//! What every Kubernetes client does between the API server and a controller (client-go).
+
+pub mod workqueue;

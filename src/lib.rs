@@ -1,0 +1,5 @@
+//! kubesim: a deterministic discrete-event simulator of the Kubernetes control plane.
+
+pub mod client;
+pub mod engine;
+pub mod model;

@@ -1,0 +1,7 @@
+//! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
+
+pub mod name;
+pub mod time;
+
+pub use name::{FixedHash, Map, Name, Set};
+pub use time::{Span, Time};
