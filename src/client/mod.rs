@@ -1,3 +1,5 @@
 //! What every Kubernetes client does between the API server and a controller (client-go).
 
+pub mod informers;
+pub mod reconciler;
 pub mod workqueue;

@@ -1,7 +1,43 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
+//!
+//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`],
+//! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of).
 
+pub mod api;
+pub mod condition;
+pub mod ids;
+pub mod int_or_percent;
+pub mod kind;
+pub mod kube_event;
+pub mod labels;
+pub mod meta;
 pub mod name;
+pub mod node;
+pub mod object;
+pub mod pod;
+pub mod record;
+pub mod resources;
 pub mod time;
+pub mod workload;
 
+pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
+pub use condition::{Condition, ConditionStatus, find_condition};
+pub use ids::{Cause, Key, RecordId, Rv, Uid};
+pub use int_or_percent::IntOrPercent;
+pub use kind::Kind;
+pub use kube_event::{EventType, KubeEvent};
+pub use labels::{Labels, Operator, Requirement, Selector};
+pub use meta::{Deletion, Meta, OwnerReference, Source};
 pub use name::{FixedHash, Map, Name, Set};
+pub use node::{Lease, Namespace, Node, NodeImage, Taint};
+pub use object::Object;
+pub use pod::{
+    Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodPhase, PodSpec,
+    PodStatus, PodTemplate, Probe, PullPolicy, QosClass, RestartPolicy, TaintEffect, Toleration,
+};
+pub use record::{Action, Record};
+pub use resources::Resources;
 pub use time::{Span, Time};
+pub use workload::{
+    Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus,
+};

@@ -1,0 +1,196 @@
+//! The informer caches of a process: what its components may read of the cluster.
+//!
+//! A cache holds what the process has been told, not what is true: it lags behind the store and can miss events.
+//!
+//! Upstream: client-go/tools/cache/{store,thread_safe_store,controller}.go, v0.36.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::model::api::ObjectSelector;
+use crate::model::{Deployment, Key, Kind, Map, Name, Node, Object, Pod, ReplicaSet, Rv, Uid};
+
+/// The caches of one process, at most one a kind.
+#[derive(Clone, Debug, Default)]
+pub struct Informers {
+    informers: Vec<Informer>,
+}
+
+/// One shared informer: a cache and what it has seen.
+#[derive(Clone, Debug)]
+pub struct Informer {
+    /// Kind of object.
+    pub kind: Kind,
+    /// Which of them.
+    pub selector: ObjectSelector,
+    /// The objects.
+    pub cache: Cache,
+    /// The newest version seen: of an event, a bookmark or a list.
+    pub last_rv: Rv,
+    /// Whether the first list has arrived.
+    pub synced: bool,
+}
+
+impl Informers {
+    /// No informers yet.
+    pub fn new() -> Informers {
+        Informers::default()
+    }
+
+    /// Adds an informer for a kind, if the process has none yet.
+    ///
+    /// Panics when the process already watches the kind with another selector: informers are shared.
+    pub fn ensure(&mut self, kind: Kind, selector: &ObjectSelector) {
+        match self.get_informer(kind) {
+            Some(existing) => assert_eq!(existing.selector, *selector, "one informer of {kind} a process"),
+            None => self.informers.push(Informer {
+                kind,
+                selector: selector.clone(),
+                cache: Cache::default(),
+                last_rv: Rv(0),
+                synced: false,
+            }),
+        }
+    }
+
+    /// All informers, in the order their components asked for them.
+    pub fn iter(&self) -> impl Iterator<Item = &Informer> {
+        self.informers.iter()
+    }
+
+    /// The informer of a kind.
+    pub fn get_informer(&self, kind: Kind) -> Option<&Informer> {
+        self.informers.iter().find(|informer| informer.kind == kind)
+    }
+
+    /// The informer of a kind, for the reflector.
+    pub(crate) fn get_informer_mut(&mut self, kind: Kind) -> Option<&mut Informer> {
+        self.informers.iter_mut().find(|informer| informer.kind == kind)
+    }
+
+    /// The newest version seen of a kind; 0 when it is not watched.
+    pub fn last_rv(&self, kind: Kind) -> Rv {
+        self.get_informer(kind).map_or(Rv(0), |informer| informer.last_rv)
+    }
+
+    /// The cached object with this key.
+    pub fn get(&self, key: &Key) -> Option<&Object> {
+        self.get_informer(key.kind)?.cache.get(key)
+    }
+
+    /// The cached pod with this key.
+    pub fn pod(&self, key: &Key) -> Option<&Rc<Pod>> {
+        self.get(key)?.as_pod()
+    }
+
+    /// The cached node with this name.
+    pub fn node(&self, name: &Name) -> Option<&Rc<Node>> {
+        self.get(&Key { kind: Kind::Node, namespace: Name::EMPTY, name: name.clone() })?.as_node()
+    }
+
+    /// The cached ReplicaSet with this key.
+    pub fn replica_set(&self, key: &Key) -> Option<&Rc<ReplicaSet>> {
+        self.get(key)?.as_replica_set()
+    }
+
+    /// The cached Deployment with this key.
+    pub fn deployment(&self, key: &Key) -> Option<&Rc<Deployment>> {
+        self.get(key)?.as_deployment()
+    }
+
+    /// All cached objects of a kind, in order of namespace and name (upstream: map order).
+    pub fn list(&self, kind: Kind) -> Vec<&Object> {
+        self.get_informer(kind).map_or_else(Vec::new, |informer| informer.cache.sorted())
+    }
+
+    /// All cached objects of a kind in a namespace, in order of name.
+    pub fn list_namespace(&self, kind: Kind, namespace: &Name) -> Vec<&Object> {
+        let mut objects = self.list(kind);
+        objects.retain(|object| object.meta().namespace == *namespace);
+        objects
+    }
+
+    /// The cached objects of a kind whose controller has this uid, in order of namespace and name. An empty uid gives
+    /// those without a controller.
+    pub fn controlled_by(&self, kind: Kind, uid: &Uid) -> impl Iterator<Item = &Object> {
+        self.get_informer(kind).into_iter().flat_map(move |informer| informer.cache.controlled_by(uid))
+    }
+}
+
+/// The objects of one informer with its indexes.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    objects: Map<Key, Object>,
+    by_controller: Map<Uid, BTreeSet<Key>>,
+}
+
+impl Cache {
+    /// The object with this key.
+    pub fn get(&self, key: &Key) -> Option<&Object> {
+        self.objects.get(key)
+    }
+
+    /// How many objects it holds.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The objects in order of namespace and name.
+    pub fn sorted(&self) -> Vec<&Object> {
+        let mut objects: Vec<_> = self.objects.iter().collect();
+        objects.sort_by(|a, b| a.0.cmp(b.0));
+        objects.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// The objects whose controller has this uid, in order of namespace and name.
+    pub fn controlled_by(&self, uid: &Uid) -> impl Iterator<Item = &Object> {
+        self.by_controller.get(uid).into_iter().flatten().map(|key| &self.objects[key])
+    }
+
+    /// Puts an object in; returns what it replaced.
+    pub(crate) fn insert(&mut self, object: Object) -> Option<Object> {
+        let key = object.key();
+        let uid = controller_uid(&object);
+        let old = self.objects.insert(key.clone(), object);
+        match &old {
+            Some(old) if controller_uid(old) == uid => return Some(old.clone()),
+            Some(old) => self.unindex(&controller_uid(old), &key),
+            None => {}
+        }
+        self.by_controller.entry(uid).or_default().insert(key);
+        old
+    }
+
+    /// Takes an object out.
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Object> {
+        // The order of `objects` shows nowhere: lists are sorted.
+        let old = self.objects.swap_remove(key)?;
+        self.unindex(&controller_uid(&old), key);
+        Some(old)
+    }
+
+    /// All keys, in order of namespace and name.
+    pub(crate) fn keys_sorted(&self) -> Vec<Key> {
+        let mut keys: Vec<_> = self.objects.keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    fn unindex(&mut self, uid: &Uid, key: &Key) {
+        if let Some(keys) = self.by_controller.get_mut(uid) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_controller.swap_remove(uid);
+            }
+        }
+    }
+}
+
+fn controller_uid(object: &Object) -> Uid {
+    object.meta().controller().map_or(Name::EMPTY, |owner| owner.uid.clone())
+}

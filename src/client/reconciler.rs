@@ -1,0 +1,95 @@
+//! What a queue-driven controller implements: handlers that choose keys, and a reconcile as a step machine.
+//!
+//! [`crate::client::controller::QueueController`] turns a [`Reconciler`] into a component: it owns the work queue, the
+//! limiter and the workers, and is the one place where Done, Forget and AddRateLimited happen.
+//!
+//! A reconcile holds its worker from `begin` until it finishes. At each step it sends requests, all at once, and is
+//! resumed when every reply is there; between steps the rest of the world goes on.
+
+use std::fmt::Debug;
+
+use crate::component::{Context, Delta, MetricSink, WatchSpec};
+use crate::model::{ApiResult, Key, Request, Span, Time};
+
+/// A controller around a work queue of keys.
+pub trait Reconciler: Clone {
+    /// What a reconcile remembers between its steps.
+    type State: Clone + Debug;
+
+    /// Name of the controller and of its queue, as upstream labels it (`replicaset`).
+    fn name(&self) -> &'static str;
+
+    /// The informers it needs.
+    fn watches(&self) -> Vec<WatchSpec>;
+
+    /// A handler was called: push the keys to look at. May keep its own books (expectations).
+    fn observe(&mut self, delta: &Delta, ctx: &mut Context<'_>, keys: &mut Vec<Enqueue>);
+
+    /// A worker took the key: read the caches, decide, say what to send.
+    fn begin(&mut self, key: &Key, ctx: &mut Context<'_>) -> Step<Self::State>;
+
+    /// One of the requests of the current step was answered (in order of arrival), before all are.
+    fn on_reply(&mut self, _key: &Key, _state: &mut Self::State, _index: usize, _result: &ApiResult, _ctx: &mut Context<'_>) {
+    }
+
+    /// All requests of the step were answered; `replies` are in the order the requests were given.
+    fn resume(&mut self, key: &Key, state: Self::State, replies: Vec<ApiResult>, ctx: &mut Context<'_>) -> Step<Self::State>;
+
+    /// How often a key that fails is retried before it is dropped; `None` without limit.
+    fn max_retries(&self) -> Option<u32> {
+        None
+    }
+
+    /// Metrics of its own, beside those of the queue.
+    fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}
+}
+
+/// A key for the queue.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Enqueue {
+    /// Add it now.
+    Now(Key),
+    /// Add it after a while.
+    After(Key, Span),
+}
+
+/// What a reconcile does next.
+#[derive(Clone, Debug)]
+pub enum Step<S> {
+    /// Send these requests at once and wait for all replies. At least one.
+    Call {
+        /// The requests.
+        requests: Vec<Request>,
+        /// What to remember.
+        state: S,
+    },
+    /// The reconcile is over.
+    Finish(Outcome),
+}
+
+/// How a reconcile ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// Well: Forget, and add the key again after the span if one is given.
+    Done {
+        /// Look again after this long.
+        requeue_after: Option<Span>,
+    },
+    /// Badly: add it rate-limited. The text goes into the trace.
+    Error {
+        /// Look again after this long, besides the retry (a controller that called AddAfter before it failed).
+        requeue_after: Option<Span>,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+impl Outcome {
+    /// Ended well, nothing to look at later.
+    pub const DONE: Outcome = Outcome::Done { requeue_after: None };
+
+    /// Ended in an error.
+    pub fn error(message: impl Into<String>) -> Outcome {
+        Outcome::Error { requeue_after: None, message: message.into() }
+    }
+}

@@ -1,0 +1,59 @@
+//! Identifiers: resource versions, object keys, and numbers of records.
+
+use std::fmt;
+
+use super::{Kind, Name};
+
+/// A resourceVersion: the number of the commit that wrote this version; 0 means "none given".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Rv(pub u64);
+
+impl fmt::Display for Rv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The uid of an object, as text: Kubernetes compares uids as strings (deletion ranking), so we do.
+pub type Uid = Name;
+
+/// The number of a trace record; records count from 1, 0 means "no cause recorded yet".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct RecordId(pub u64);
+
+/// What caused something: the record that did.
+pub type Cause = RecordId;
+
+/// Kind, namespace (empty for cluster-scoped kinds) and name: what a cache is keyed by. Orders by kind, namespace, name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace, empty for cluster-scoped kinds.
+    pub namespace: Name,
+    /// The name.
+    pub name: Name,
+}
+
+impl Key {
+    /// A key.
+    pub fn new(kind: Kind, namespace: impl Into<Name>, name: impl Into<Name>) -> Key {
+        Key { kind, namespace: namespace.into(), name: name.into() }
+    }
+
+    /// A stable hash of the key, the entity of keyed draws.
+    pub fn stable_hash(&self) -> u64 {
+        let kind = (self.kind as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        kind ^ self.namespace.stable_hash().rotate_left(17) ^ self.name.stable_hash().rotate_left(41)
+    }
+}
+
+/// `kind/name` or `namespace/kind/name` outside `default`, as scenarios write references.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.namespace.is_empty() && self.namespace != "default" {
+            write!(f, "{}/", self.namespace)?;
+        }
+        write!(f, "{}/{}", self.kind.singular(), self.name)
+    }
+}

@@ -1,0 +1,184 @@
+//! Records: what happened, when, to what, and because of what. A trace row is a record.
+
+use std::fmt;
+
+use super::{Cause, Key, Name, RecordId, Rv, Time};
+
+/// What happened. The words are those of the trace's `action` column.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    /// A person or the scenario acted. A root.
+    User,
+    /// A fault began or ended. A root.
+    Fault,
+    /// Load changed or arrived. A root.
+    Load,
+    /// A periodic timer fired (resync, heartbeat, housekeeping). A root.
+    Timer,
+    /// A process started.
+    ProcessStart,
+    /// A process stopped.
+    ProcessStop,
+    /// An informer's list replaced its cache.
+    Relist,
+    /// A watch event was applied to an informer's cache.
+    Deliver,
+    /// A watch event was lost on its way.
+    Lost,
+    /// A resync handed a cached object to a handler again.
+    Resync,
+    /// A key entered a work queue.
+    Enqueue,
+    /// A key was added that the queue already held.
+    Coalesced,
+    /// A key was added to the delaying queue.
+    EnqueueAfter,
+    /// A worker took a key and read its caches.
+    Reconcile,
+    /// A reconcile ended in an error and will be retried.
+    ReconcileError,
+    /// A reconcile's work was decided, in words.
+    Decide,
+    /// POST answered.
+    Create,
+    /// PUT answered.
+    Update,
+    /// PUT of /status answered.
+    UpdateStatus,
+    /// PUT of /scale answered.
+    Scale,
+    /// PATCH answered.
+    Patch,
+    /// DELETE answered.
+    Delete,
+    /// POST of a binding answered.
+    Bind,
+    /// GET answered.
+    Get,
+    /// LIST answered.
+    List,
+    /// Lease renewals answered.
+    Renew,
+    /// The object is gone from the store.
+    Remove,
+    /// The scheduler took a pod.
+    Schedule,
+    /// The scheduler put a pod on a node in its own cache.
+    Assume,
+    /// The scheduler took an assumed pod back.
+    Forget,
+    /// A kubelet admitted or rejected a pod.
+    Admit,
+    /// A step of a container in the physical world.
+    Container,
+}
+
+impl Action {
+    /// The word in the trace.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Action::User => "user",
+            Action::Fault => "fault",
+            Action::Load => "load",
+            Action::Timer => "timer",
+            Action::ProcessStart => "process-start",
+            Action::ProcessStop => "process-stop",
+            Action::Relist => "relist",
+            Action::Deliver => "deliver",
+            Action::Lost => "lost",
+            Action::Resync => "resync",
+            Action::Enqueue => "enqueue",
+            Action::Coalesced => "coalesced",
+            Action::EnqueueAfter => "enqueue-after",
+            Action::Reconcile => "reconcile",
+            Action::ReconcileError => "reconcile-error",
+            Action::Decide => "decide",
+            Action::Create => "create",
+            Action::Update => "update",
+            Action::UpdateStatus => "update-status",
+            Action::Scale => "scale",
+            Action::Patch => "patch",
+            Action::Delete => "delete",
+            Action::Bind => "bind",
+            Action::Get => "get",
+            Action::List => "list",
+            Action::Renew => "renew",
+            Action::Remove => "remove",
+            Action::Schedule => "schedule",
+            Action::Assume => "assume",
+            Action::Forget => "forget",
+            Action::Admit => "admit",
+            Action::Container => "container",
+        }
+    }
+
+    /// Whether a chain of causes may end here.
+    pub fn is_root(self) -> bool {
+        matches!(self, Action::User | Action::Fault | Action::Load | Action::Timer)
+    }
+}
+
+/// Words beside an action, without an allocation where there are few different ones.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Detail {
+    /// Nothing to add.
+    #[default]
+    None,
+    /// Fixed words.
+    Words(&'static str),
+    /// Words and a number, e.g. `worker 3`.
+    Number(&'static str, i64),
+    /// Words and the record meant, e.g. `first added by` for a coalesced add.
+    Record(&'static str, RecordId),
+    /// Any text.
+    Text(Name),
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Detail::None => Ok(()),
+            Detail::Words(words) => f.write_str(words),
+            Detail::Number(words, number) => write!(f, "{words} {number}"),
+            Detail::Record(words, id) => write!(f, "{words} {}", id.0),
+            Detail::Text(text) => f.write_str(text.as_str()),
+        }
+    }
+}
+
+impl From<&'static str> for Detail {
+    fn from(words: &'static str) -> Detail {
+        Detail::Words(words)
+    }
+}
+
+impl From<String> for Detail {
+    fn from(text: String) -> Detail {
+        Detail::Text(Name::from(text))
+    }
+}
+
+/// One record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// Its number; records are numbered from 1 in the order they are made.
+    pub id: RecordId,
+    /// True time (not a host's clock).
+    pub time: Time,
+    /// The record that caused it; 0 only for roots.
+    pub cause: Cause,
+    /// Process, e.g. `kube-controller-manager`; `kubectl` for users; empty for the world itself.
+    pub process: Name,
+    /// Component, e.g. `replicaset`.
+    pub component: Name,
+    /// What happened.
+    pub action: Action,
+    /// To what.
+    pub key: Option<Key>,
+    /// More words.
+    pub detail: Detail,
+    /// The newest version of the kind that the process had seen; 0 when it watches none.
+    pub seen_rv: Rv,
+    /// The newest version of the kind in the store.
+    pub truth_rv: Rv,
+}

@@ -1,0 +1,3 @@
+//! The simulation: the plan of a run, its events, the world and the loop.
+
+pub mod plan;

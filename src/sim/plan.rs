@@ -1,0 +1,472 @@
+//! The Plan: a resolved scenario. Everything a run depends on, in plain data that threads can share.
+//!
+//! `scenario` makes it from files, `sim::lockstep` from recordings; [`crate::sim::World`] is built from it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::distribution::Distribution;
+use crate::model::{Kind, Span, Time};
+
+/// A resolved scenario: one world to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the scenario.
+    pub name: String,
+    /// Name of the variant; empty when there is one world only.
+    pub variant: String,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Replication number, part of the key of all draws.
+    pub replication: u64,
+    /// Whose behaviour is followed.
+    pub version: KubernetesVersion,
+    /// The instant at which the run starts.
+    pub start_at: Time,
+    /// When the run ends.
+    pub end: End,
+    /// The run stops, marked partial, after this many events.
+    pub event_budget: u64,
+    /// What is in etcd when the run starts, in order: manifests as JSON, not yet defaulted.
+    pub objects: Vec<Arc<Value>>,
+    /// How long the pieces of a request take.
+    pub latency: Latency,
+    /// Latencies of single processes, by name, where they differ.
+    pub process_latency: Vec<(String, Latency)>,
+    /// What runs.
+    pub processes: Vec<ProcessPlan>,
+    /// How the physical world behaves.
+    pub containers: ContainerTimes,
+    /// What people do, in order of time.
+    pub timeline: Vec<TimelineEntry>,
+    /// What happens to the world.
+    pub faults: Vec<FaultPlan>,
+    /// What the user wants to know.
+    pub expectations: Vec<Expectation>,
+    /// Where we leave reality on purpose.
+    pub model: ModelOptions,
+    /// Pod creates the API server refuses (recordings only).
+    pub admission_limit: Option<AdmissionLimit>,
+    /// Names and uids by counter instead of by draw (recordings only).
+    pub names_by_counter: bool,
+    /// Things the user should know about how the scenario was read.
+    pub notices: Vec<String>,
+}
+
+/// A version of Kubernetes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum KubernetesVersion {
+    /// 1.32
+    V1_32,
+    /// 1.35
+    V1_35,
+    /// 1.36
+    V1_36,
+}
+
+impl KubernetesVersion {
+    /// All versions we follow.
+    pub const ALL: [KubernetesVersion; 3] =
+        [KubernetesVersion::V1_32, KubernetesVersion::V1_35, KubernetesVersion::V1_36];
+
+    /// As scenarios write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            KubernetesVersion::V1_32 => "1.32",
+            KubernetesVersion::V1_35 => "1.35",
+            KubernetesVersion::V1_36 => "1.36",
+        }
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum End {
+    /// After this long.
+    After(Span),
+    /// When quiet or at the last bound of an expectation, whichever is later, and at `limit` at the latest.
+    Quiet {
+        /// Latest end, counted from the start.
+        limit: Span,
+    },
+}
+
+/// How long the pieces of a request take.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Latency {
+    /// Client to API server.
+    pub request: Distribution,
+    /// Commit to etcd, writes only.
+    pub commit: Distribution,
+    /// API server to client.
+    pub reply: Distribution,
+    /// Commit to the informer's cache.
+    pub watch: Distribution,
+}
+
+/// A process: a binary with its components.
+#[derive(Clone, Debug)]
+pub struct ProcessPlan {
+    /// `kube-controller-manager`
+    pub name: String,
+    /// Replica number, from 0.
+    pub replica: u32,
+    /// What runs in it.
+    pub components: Vec<ComponentPlan>,
+    /// Resync of its informers.
+    pub resync: ResyncPlan,
+    /// Rate limit of each API client; `None` for none.
+    pub client: Option<RateLimit>,
+    /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
+    pub events_client: Option<RateLimit>,
+}
+
+/// A token bucket.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateLimit {
+    /// Tokens a second.
+    pub qps: f64,
+    /// Most tokens.
+    pub burst: i64,
+}
+
+/// Resync of a process' informers.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ResyncPlan {
+    /// None.
+    Never,
+    /// A fixed period.
+    Every(Span),
+    /// kube-controller-manager's: the minimum times a factor in [1, 2), drawn once a process (or once a controller,
+    /// `model.resyncDraw`).
+    AtLeast(Span),
+}
+
+/// A component and its settings.
+#[derive(Clone, Debug)]
+pub enum ComponentPlan {
+    /// The ReplicaSet controller.
+    ReplicaSet(QueuePlan),
+    /// The Deployment controller.
+    Deployment(QueuePlan),
+    /// kube-scheduler.
+    Scheduler(SchedulerPlan),
+    /// The kubelets of all nodes.
+    Kubelets(KubeletPlan),
+    /// kubectl: carries out the timeline.
+    Kubectl,
+    /// Scheduler and kubelet double of the controller recordings.
+    PodDouble(PodDoublePlan),
+}
+
+/// Settings of a controller around a work queue.
+#[derive(Clone, Debug)]
+pub struct QueuePlan {
+    /// Workers (`--concurrent-*-syncs`).
+    pub workers: u32,
+    /// Computing time of a reconcile, before its first request.
+    pub reconcile_time: Distribution,
+}
+
+/// Settings of the scheduler.
+#[derive(Clone, Debug)]
+pub struct SchedulerPlan {
+    /// Fixed part of a scheduling cycle.
+    pub cycle: Distribution,
+    /// More for each node looked at.
+    pub per_node: Span,
+    /// `percentageOfNodesToScore`; 0 = adaptive.
+    pub percentage_of_nodes_to_score: u32,
+    /// Whether a pod counts on its node before the binding is confirmed (`model.assume`).
+    pub assume: bool,
+}
+
+/// Settings of the kubelets.
+#[derive(Clone, Debug)]
+pub struct KubeletPlan {
+    /// Period of the relist of containers (PLEG): how late a change of a container is noticed.
+    pub pleg_period: Span,
+    /// Period of lease renewals.
+    pub heartbeat_period: Span,
+}
+
+/// The controller recordings' own model of scheduler and kubelet (vectors/controllers/README.md).
+#[derive(Clone, Debug)]
+pub struct PodDoublePlan {
+    /// Creation to binding.
+    pub bind_after: Span,
+    /// Added to binding, times (n mod 16).
+    pub stagger: Span,
+    /// Binding to Running.
+    pub start_after: Span,
+    /// Running to Ready.
+    pub ready_after: Span,
+    /// Deletion to gone, at most the grace period.
+    pub terminate_after: Span,
+}
+
+/// How containers behave, by which pods they belong to.
+#[derive(Clone, Debug)]
+pub struct ContainerTimes {
+    /// Rules in the order of the scenario; the first that applies wins, field by field the default fills in.
+    pub rules: Vec<ContainerRule>,
+    /// Pull of an image that the node does not have.
+    pub pull: Distribution,
+    /// Start of a container.
+    pub start: Distribution,
+    /// Start to ready.
+    pub ready: Distribution,
+    /// From the signal to the end of a container.
+    pub stop: Distribution,
+}
+
+/// How the containers of some pods behave (`spec.containers`).
+#[derive(Clone, Debug)]
+pub struct ContainerRule {
+    /// Owner of the pods: kind, namespace, name; a Deployment covers the pods of its ReplicaSets.
+    pub of: (Kind, String, String),
+    /// Pull of the image.
+    pub pull: Option<Distribution>,
+    /// Start of a container.
+    pub start: Option<Distribution>,
+    /// Start to ready.
+    pub ready: Option<Distribution>,
+    /// From the signal to the end.
+    pub stop: Option<Distribution>,
+}
+
+/// What somebody does at some time.
+#[derive(Clone, Debug)]
+pub struct TimelineEntry {
+    /// When, from the start.
+    pub at: Span,
+    /// A kubectl command line, parsed (see `crate::kubectl`), or objects to write directly.
+    pub command: Command,
+}
+
+/// A parsed command line.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// As the user wrote it, for the trace.
+    pub text: String,
+    /// What it does.
+    pub verb: CommandVerb,
+}
+
+/// What a command does.
+#[derive(Clone, Debug)]
+pub enum CommandVerb {
+    /// `kubectl delete KIND NAME...` or `-l SELECTOR`.
+    Delete {
+        /// What.
+        target: Target,
+        /// `--grace-period`.
+        grace_seconds: Option<i64>,
+        /// Of those found, in order of name, only this many (`pick:`).
+        pick: Option<usize>,
+    },
+    /// `kubectl scale KIND/NAME --replicas=N`.
+    Scale {
+        /// What.
+        target: Target,
+        /// To how many.
+        replicas: i32,
+    },
+    /// `kubectl apply -f FILE` / `kubectl create -f FILE`: the objects.
+    Apply {
+        /// Manifests.
+        objects: Vec<Arc<Value>>,
+    },
+    /// `kubectl patch KIND/NAME -p PATCH` (merge), `set image`, `rollout restart`: all are patches.
+    Patch {
+        /// What.
+        target: Target,
+        /// The patch.
+        patch: Arc<Value>,
+        /// Strategic merge (kubectl's default) or plain merge.
+        strategic: bool,
+    },
+    /// `kubectl cordon NODE` (true) or `uncordon` (false).
+    Cordon {
+        /// Node.
+        node: String,
+        /// `spec.unschedulable`.
+        unschedulable: bool,
+    },
+}
+
+/// Objects a command is about.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// Names; empty when a selector is given.
+    pub names: Vec<String>,
+    /// Label selector as the user wrote it, already checked.
+    pub selector: Option<String>,
+}
+
+/// Something that happens to the world.
+#[derive(Clone, Debug)]
+pub struct FaultPlan {
+    /// When, from the start.
+    pub at: Span,
+    /// How long; `None` until the end of the run (or as the action says).
+    pub duration: Option<Span>,
+    /// What.
+    pub action: FaultAction,
+    /// As the user wrote it, for trace and charts.
+    pub text: String,
+}
+
+/// What a fault does.
+#[derive(Clone, Debug)]
+pub enum FaultAction {
+    /// Watch events vanish on the way to a process or a controller.
+    DropWatchEvents {
+        /// To whom.
+        to: ProcessRef,
+        /// Of which kind.
+        kind: Kind,
+        /// Of which type; `None` for all.
+        event_type: Option<WatchEventType>,
+        /// Of which object; `None` for all.
+        name: Option<String>,
+        /// Before or after the cache.
+        stage: DropStage,
+        /// At most this many.
+        count: Option<u64>,
+    },
+    /// Watch events come later.
+    DelayWatch {
+        /// To whom.
+        to: ProcessRef,
+        /// Of which kind; `None` for all.
+        kind: Option<Kind>,
+        /// By how much.
+        by: Distribution,
+    },
+    /// The process dies; it is started again after the fault's duration, or after `restart_after` without one.
+    Kill {
+        /// Which.
+        process: ProcessRef,
+        /// Time to start again when the fault has no duration.
+        restart_after: Span,
+    },
+}
+
+/// A process or a controller in it: `kube-controller-manager`, `kube-scheduler#1`, `kube-controller-manager/replicaset`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProcessRef {
+    /// Name of the process.
+    pub process: String,
+    /// Replica; `None` for all.
+    pub replica: Option<u32>,
+    /// Component; `None` for all.
+    pub component: Option<String>,
+}
+
+/// Type of a watch event, as the watcher would see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WatchEventType {
+    /// ADDED
+    Added,
+    /// MODIFIED
+    Modified,
+    /// DELETED
+    Deleted,
+}
+
+impl WatchEventType {
+    /// As watches write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WatchEventType::Added => "ADDED",
+            WatchEventType::Modified => "MODIFIED",
+            WatchEventType::Deleted => "DELETED",
+        }
+    }
+}
+
+/// Where a watch event is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropStage {
+    /// Before the cache: the whole process misses it, and only a relist or a later event of that key heals it.
+    Store,
+    /// After the cache: a controller's handler is not called; a resync heals it.
+    Handler,
+}
+
+/// What must hold, and when.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// When.
+    pub when: When,
+    /// A CEL condition over the observed state.
+    pub that: String,
+    /// For one variant only.
+    pub only_in: Option<String>,
+}
+
+/// When an expectation is judged. Times count from the start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum When {
+    /// Holds at the end of this instant.
+    At(Span),
+    /// Holds at some instant of the window.
+    Within {
+        /// Start of the window.
+        from: Span,
+        /// Length of the window.
+        within: Span,
+    },
+    /// Holds at every instant of the run.
+    Always,
+    /// Holds at no instant.
+    Never,
+    /// Holds at some instant before the run ends.
+    Eventually,
+    /// Holds from the start until this instant.
+    Until(Span),
+}
+
+/// Deliberate departures from reality (`spec.model`).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ModelOptions {
+    /// What a resync does.
+    pub resync: ResyncModel,
+    /// Who draws the resync period.
+    pub resync_draw: ResyncDraw,
+}
+
+/// What a resync does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ResyncModel {
+    /// Replays the cache to the handlers, as client-go does.
+    #[default]
+    Replay,
+    /// Lists again and replaces the cache, as textbooks tell it.
+    Relist,
+}
+
+/// Who draws the resync period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ResyncDraw {
+    /// One draw a process.
+    #[default]
+    PerProcess,
+    /// One draw a controller.
+    PerController,
+}
+
+/// Pod creates beyond a number are refused for a while.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AdmissionLimit {
+    /// Pods that may exist.
+    pub pods: usize,
+    /// Until when, from the start.
+    pub until: Span,
+}
