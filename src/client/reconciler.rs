@@ -29,11 +29,24 @@ pub trait Reconciler: Clone {
     fn begin(&mut self, key: &Key, ctx: &mut Context<'_>) -> Step<Self::State>;
 
     /// One of the requests of the current step was answered (in order of arrival), before all are.
-    fn on_reply(&mut self, _key: &Key, _state: &mut Self::State, _index: usize, _result: &ApiResult, _ctx: &mut Context<'_>) {
+    fn on_reply(
+        &mut self,
+        _key: &Key,
+        _state: &mut Self::State,
+        _index: usize,
+        _result: &ApiResult,
+        _ctx: &mut Context<'_>,
+    ) {
     }
 
     /// All requests of the step were answered; `replies` are in the order the requests were given.
-    fn resume(&mut self, key: &Key, state: Self::State, replies: Vec<ApiResult>, ctx: &mut Context<'_>) -> Step<Self::State>;
+    fn resume(
+        &mut self,
+        key: &Key,
+        state: Self::State,
+        replies: Vec<ApiResult>,
+        ctx: &mut Context<'_>,
+    ) -> Step<Self::State>;
 
     /// How often a key that fails is retried before it is dropped; `None` without limit.
     fn max_retries(&self) -> Option<u32> {

@@ -290,7 +290,9 @@ impl Request {
             | Request::Delete { key, .. }
             | Request::Scale { key, .. } => key.clone(),
             Request::Bind { pod, .. } => pod.clone(),
-            Request::List { kind, namespace, .. } => Key::new(*kind, namespace.clone().unwrap_or_default(), Name::EMPTY),
+            Request::List { kind, namespace, .. } => {
+                Key::new(*kind, namespace.clone().unwrap_or_default(), Name::EMPTY)
+            }
             Request::Create(object) | Request::Update(object) | Request::UpdateStatus(object) => object.key(),
             Request::RenewLeases { .. } => Key::new(Kind::Lease, "kube-node-lease", Name::EMPTY),
         }
@@ -321,7 +323,9 @@ impl Request {
             Request::Get(_) => "GET",
             Request::List { .. } => "LIST",
             Request::Create(_) | Request::Bind { .. } => "POST",
-            Request::Update(_) | Request::UpdateStatus(_) | Request::Scale { .. } | Request::RenewLeases { .. } => "PUT",
+            Request::Update(_) | Request::UpdateStatus(_) | Request::Scale { .. } | Request::RenewLeases { .. } => {
+                "PUT"
+            }
             Request::Patch { .. } => "PATCH",
             Request::Delete { .. } => "DELETE",
         }

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod condition;
+pub mod distribution;
 pub mod ids;
 pub mod int_or_percent;
 pub mod kind;
@@ -22,6 +23,7 @@ pub mod workload;
 
 pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
 pub use condition::{Condition, ConditionStatus, find_condition};
+pub use distribution::Distribution;
 pub use ids::{Cause, Key, RecordId, Rv, Uid};
 pub use int_or_percent::IntOrPercent;
 pub use kind::Kind;

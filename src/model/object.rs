@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Deployment, KubeEvent, Key, Kind, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
+use super::{Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
 #[derive(Clone, PartialEq, Debug)]

@@ -358,7 +358,6 @@ impl Pod {
         let Some(ready) = self.ready_condition().filter(|ready| ready.status == ConditionStatus::True) else {
             return false;
         };
-        min_ready_seconds == 0
-            || ready.last_transition + super::Span::from_seconds(i64::from(min_ready_seconds)) <= now
+        min_ready_seconds == 0 || ready.last_transition + super::Span::from_seconds(i64::from(min_ready_seconds)) <= now
     }
 }
