@@ -1,0 +1,170 @@
+//! etcd: the objects, one counter of revisions for all kinds, and the log of changes that watches read.
+//!
+//! Upstream: etcd's mvcc as the API server uses it; resourceVersion rises by one a commit across all kinds.
+
+use std::collections::VecDeque;
+
+use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Time};
+
+/// One change of one object.
+#[derive(Clone, Debug)]
+pub struct LogEntry {
+    /// Its revision.
+    pub rv: Rv,
+    /// When it was committed.
+    pub committed_at: Time,
+    /// The record of the request that wrote it.
+    pub cause: Cause,
+    /// The object before; `None` when it was created.
+    pub old: Option<Object>,
+    /// The object after; for a deletion the last content, with the deletion's revision.
+    pub object: Object,
+    /// Whether the object is gone.
+    pub deleted: bool,
+}
+
+/// The log of one kind. Entries have absolute numbers, so that cursors survive compaction.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    first: u64,
+    entries: VecDeque<LogEntry>,
+}
+
+/// The store.
+#[derive(Clone, Debug)]
+pub struct Etcd {
+    revision: Rv,
+    objects: Vec<Map<Key, Object>>,
+    logs: Vec<Log>,
+    ever: Set<Key>,
+    last_write: Time,
+    kind_revision: [Rv; Kind::COUNT],
+}
+
+impl Etcd {
+    /// An empty store.
+    pub fn new() -> Etcd {
+        Etcd {
+            revision: Rv(0),
+            objects: vec![Map::default(); Kind::COUNT],
+            logs: vec![Log::default(); Kind::COUNT],
+            ever: Set::default(),
+            last_write: Time::default(),
+            kind_revision: [Rv(0); Kind::COUNT],
+        }
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> Rv {
+        self.revision
+    }
+
+    /// The newest revision that touched a kind.
+    pub fn kind_revision(&self, kind: Kind) -> Rv {
+        self.kind_revision[kind as usize]
+    }
+
+    /// When the last change of an object other than an Event or a Lease was committed.
+    pub fn last_write(&self) -> Time {
+        self.last_write
+    }
+
+    /// The object with this key.
+    pub fn get(&self, key: &Key) -> Option<&Object> {
+        self.objects[key.kind as usize].get(key)
+    }
+
+    /// Whether an object with this key ever existed.
+    pub fn ever_existed(&self, key: &Key) -> bool {
+        self.ever.contains(key)
+    }
+
+    /// The objects of a kind, in no meaningful order.
+    pub fn iter(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+        self.objects[kind as usize].values()
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.objects[kind as usize].len()
+    }
+
+    /// Commits a new version of an object; its resourceVersion is set. Returns what is stored.
+    pub(super) fn put(&mut self, mut object: Object, now: Time, cause: Cause) -> Object {
+        self.revision.0 += 1;
+        object.meta_mut().resource_version = self.revision;
+        let key = object.key();
+        let old = self.objects[key.kind as usize].insert(key.clone(), object.clone());
+        if old.is_none() {
+            self.ever.insert(key);
+        }
+        self.append(LogEntry { rv: self.revision, committed_at: now, cause, old, object: object.clone(), deleted: false });
+        object
+    }
+
+    /// Commits a deletion; returns the last content with the deletion's revision.
+    pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
+        // Order is not used: every list is sorted.
+        let old = self.objects[key.kind as usize].swap_remove(key)?;
+        self.revision.0 += 1;
+        let mut last = old.clone();
+        last.meta_mut().resource_version = self.revision;
+        self.append(LogEntry {
+            rv: self.revision,
+            committed_at: now,
+            cause,
+            old: Some(old),
+            object: last.clone(),
+            deleted: true,
+        });
+        Some(last)
+    }
+
+    /// Changes an object without a log entry: lease renewals, which nobody watches.
+    pub(super) fn put_silently(&mut self, mut object: Object) {
+        object.meta_mut().resource_version = self.revision;
+        let key = object.key();
+        self.objects[key.kind as usize].insert(key, object);
+    }
+
+    /// A revision without a change of any object we hold.
+    pub(super) fn bump(&mut self) -> Rv {
+        self.revision.0 += 1;
+        self.revision
+    }
+
+    fn append(&mut self, entry: LogEntry) {
+        let kind = entry.object.kind();
+        self.kind_revision[kind as usize] = entry.rv;
+        if !matches!(kind, Kind::Event | Kind::Lease) {
+            self.last_write = entry.committed_at;
+        }
+        self.logs[kind as usize].entries.push_back(entry);
+    }
+
+    /// The number the next log entry of a kind will get.
+    pub(super) fn log_end(&self, kind: Kind) -> u64 {
+        let log = &self.logs[kind as usize];
+        log.first + log.entries.len() as u64
+    }
+
+    /// The log entry with this number, if it is not compacted.
+    pub(super) fn log_entry(&self, kind: Kind, number: u64) -> Option<&LogEntry> {
+        let log = &self.logs[kind as usize];
+        log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
+    }
+
+    /// Forgets the log entries of a kind before this number.
+    pub(super) fn compact(&mut self, kind: Kind, before: u64) {
+        let log = &mut self.logs[kind as usize];
+        while log.first < before && log.entries.pop_front().is_some() {
+            log.first += 1;
+        }
+    }
+}
+
+impl Default for Etcd {
+    fn default() -> Self {
+        Etcd::new()
+    }
+}

@@ -1,0 +1,156 @@
+//! An API server instance: serves requests from etcd and keeps the watches of its clients.
+
+use crate::model::api::ObjectSelector;
+use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Map, Name, Object, Rv, Time};
+
+use super::etcd::{Etcd, LogEntry};
+use super::naming::Naming;
+use super::watch::{self, Watch, WatchEvent, WatchId};
+
+/// Where etcd and its one instance are kept together.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    pub(super) etcd: Etcd,
+    pub(super) naming: Naming,
+    watches: Map<WatchId, Watch>,
+    next_watch: u64,
+    /// Pods that may exist until an instant: refused creates of the controller recordings.
+    pub pod_limit: Option<(usize, Time)>,
+}
+
+/// A watch's next entry that its client will see.
+#[derive(Clone, Debug)]
+pub struct NextEntry {
+    /// When it was committed.
+    pub committed_at: Time,
+    /// Its version.
+    pub rv: Rv,
+}
+
+impl ApiServer {
+    /// An empty cluster.
+    pub fn new(naming: Naming) -> ApiServer {
+        ApiServer { etcd: Etcd::new(), naming, watches: Map::default(), next_watch: 1, pod_limit: None }
+    }
+
+    /// The truth: for the loop, probes and invariants only.
+    pub fn truth(&self) -> &Etcd {
+        &self.etcd
+    }
+
+    /// Objects of a kind in order of namespace and name, as LIST answers.
+    pub fn list(&self, kind: Kind, namespace: Option<&Name>, selector: &ObjectSelector) -> Vec<Object> {
+        let mut items: Vec<Object> = self
+            .etcd
+            .iter(kind)
+            .filter(|object| namespace.is_none_or(|namespace| object.meta().namespace == *namespace))
+            .filter(|object| selector.matches(object))
+            .cloned()
+            .collect();
+        items.sort_by(|a, b| {
+            let (a, b) = (a.meta(), b.meta());
+            a.namespace.cmp(&b.namespace).then_with(|| a.name.cmp(&b.name))
+        });
+        items
+    }
+
+    pub(super) fn get(&self, key: &Key) -> ApiResult {
+        self.etcd.get(key).cloned().map(Answer::Object).ok_or_else(|| ApiError::not_found(key))
+    }
+
+    /// Opens a watch for changes after `from`.
+    ///
+    /// # Errors
+    /// 410 when changes after `from` are no longer in the log.
+    pub fn open_watch(
+        &mut self,
+        owner: (usize, u64),
+        kind: Kind,
+        selector: ObjectSelector,
+        from: Rv,
+    ) -> Result<WatchId, ApiError> {
+        let mut cursor = self.etcd.log_end(kind);
+        while let Some(entry) = cursor.checked_sub(1).and_then(|number| self.etcd.log_entry(kind, number)) {
+            if entry.rv <= from {
+                break;
+            }
+            cursor -= 1;
+        }
+        let id = WatchId(self.next_watch);
+        self.next_watch += 1;
+        let watch = Watch {
+            id,
+            owner,
+            kind,
+            selector,
+            cursor,
+            last_ready: Time::default(),
+            pending: false,
+            lost: Map::default(),
+        };
+        self.watches.insert(id, watch);
+        Ok(id)
+    }
+
+    /// Closes a watch.
+    pub fn close_watch(&mut self, id: WatchId) {
+        self.watches.shift_remove(&id);
+    }
+
+    /// An open watch.
+    pub fn watch(&self, id: WatchId) -> Option<&Watch> {
+        self.watches.get(&id)
+    }
+
+    /// An open watch, to change what the loop keeps there.
+    pub fn watch_mut(&mut self, id: WatchId) -> Option<&mut Watch> {
+        self.watches.get_mut(&id)
+    }
+
+    /// All open watches, in the order they were opened.
+    pub fn watches(&self) -> impl Iterator<Item = &Watch> {
+        self.watches.values()
+    }
+
+    /// The watches of a kind that have no delivery scheduled, in the order they were opened.
+    pub fn idle_watches(&self, kind: Kind, into: &mut Vec<WatchId>) {
+        into.extend(self.watches.values().filter(|watch| watch.kind == kind && !watch.pending).map(|watch| watch.id));
+    }
+
+    /// Moves a watch past entries it does not see; the next one it sees, if there is one.
+    pub fn next_entry(&mut self, id: WatchId) -> Option<NextEntry> {
+        let watch = self.watches.get_mut(&id)?;
+        while let Some(entry) = self.etcd.log_entry(watch.kind, watch.cursor) {
+            if watch::visible(entry, &watch.selector).is_some() {
+                return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv });
+            }
+            watch.cursor += 1;
+        }
+        None
+    }
+
+    /// When the watch's next entry is ready, given its own delay: never before the one delivered last.
+    pub fn ready_at(&self, id: WatchId, undisturbed: Time) -> Time {
+        self.watches.get(&id).map_or(undisturbed, |watch| undisturbed.max(watch.last_ready))
+    }
+
+    /// Takes the watch's next entry, which is ready at `ready`.
+    pub fn take_entry(&mut self, id: WatchId, ready: Time) -> Option<WatchEvent> {
+        self.next_entry(id)?;
+        let watch = self.watches.get_mut(&id)?;
+        let entry: &LogEntry = self.etcd.log_entry(watch.kind, watch.cursor)?;
+        let event_type = watch::visible(entry, &watch.selector)?;
+        watch.cursor += 1;
+        watch.last_ready = ready;
+        Some(watch::event_of(entry, event_type))
+    }
+
+    /// Forgets log entries that every open watch has passed, beyond the last `keep` of each kind.
+    pub fn trim_logs(&mut self, keep: u64) {
+        for info in &crate::model::kind::KINDS {
+            let end = self.etcd.log_end(info.kind);
+            let slowest = self.watches.values().filter(|watch| watch.kind == info.kind).map(|watch| watch.cursor).min();
+            self.etcd.compact(info.kind, slowest.unwrap_or(end).min(end.saturating_sub(keep)));
+        }
+    }
+}

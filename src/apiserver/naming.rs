@@ -1,0 +1,72 @@
+//! Names and uids the API server gives.
+//!
+//! Upstream: apiserver/pkg/storage/names/generate.go, v1.36: five characters of 27, the prefix cut to 58.
+//! Ours come from draws keyed by who creates what for the how-manieth time, so that one more pod of one owner changes no
+//! name of another's (common random numbers).
+
+use crate::component::{Draws, Purpose};
+use crate::model::name::hash_text;
+use crate::model::{Map, Meta, Name, Uid};
+
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const NAME_SUFFIX: Purpose = Purpose("name-suffix");
+const UID: Purpose = Purpose("uid");
+const LONGEST_PREFIX: usize = 58;
+
+/// How names and uids are chosen.
+#[derive(Clone, Debug)]
+pub struct Naming {
+    by_counter: bool,
+    created: Map<Name, u64>,
+    uids: u64,
+}
+
+impl Naming {
+    /// By draw, or by counter as recordings have it (`prefix1`, uids `u00001`).
+    pub fn new(by_counter: bool) -> Naming {
+        Naming { by_counter, created: Map::default(), uids: 0 }
+    }
+
+    /// The next name for this prefix. Call again when it is taken.
+    pub fn next_name(&mut self, prefix: &Name, namespace: &Name, draws: &mut dyn Draws) -> Name {
+        let count = self.created.entry(Name::new(format!("{namespace}/{prefix}"))).or_insert(0);
+        *count += 1;
+        if self.by_counter {
+            return Name::new(format!("{prefix}{count}"));
+        }
+        let text = prefix.as_str();
+        let cut = &text[..text.len().min(LONGEST_PREFIX)];
+        let entity = hash_text(text) ^ namespace.stable_hash().rotate_left(13);
+        let mut bits = draws.bits(NAME_SUFFIX, entity, *count);
+        let mut name = String::with_capacity(cut.len() + 5);
+        name.push_str(cut);
+        for _ in 0..5 {
+            name.push(char::from(ALPHABET[(bits % 27) as usize]));
+            bits /= 27;
+        }
+        Name::from(name)
+    }
+
+    /// The uid of a new object with this metadata.
+    pub fn next_uid(&mut self, kind: &'static str, meta: &Meta, draws: &mut dyn Draws) -> Uid {
+        self.uids += 1;
+        if self.by_counter {
+            return Name::new(format!("u{:05}", self.uids));
+        }
+        let entity = hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
+        let incarnation = self.created.entry(Name::new(format!("{kind} {}/{}", meta.namespace, meta.name))).or_insert(0);
+        *incarnation += 1;
+        let high = draws.bits(UID, entity, *incarnation * 2);
+        let low = draws.bits(UID, entity, *incarnation * 2 + 1);
+        // Version 4, variant 1, as the real server's uids are.
+        let (high, low) = (high & 0xffff_ffff_ffff_0fff | 0x4000, low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000);
+        Name::from(format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xffff,
+            low >> 48,
+            low & 0xffff_ffff_ffff
+        ))
+    }
+}
