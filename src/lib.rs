@@ -1,5 +1,6 @@
 //! kubesim: a deterministic discrete-event simulator of the Kubernetes control plane.
 
 pub mod client;
+pub mod controllers;
 pub mod engine;
 pub mod model;

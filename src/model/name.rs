@@ -154,7 +154,6 @@ pub type Map<K, V> = indexmap::IndexMap<K, V, FixedHash>;
 /// A set with insertion order and a fixed hasher.
 pub type Set<K> = indexmap::IndexSet<K, FixedHash>;
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
