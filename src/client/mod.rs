@@ -2,4 +2,5 @@
 
 pub mod informers;
 pub mod reconciler;
+pub mod token_bucket;
 pub mod workqueue;

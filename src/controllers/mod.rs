@@ -1,1 +1,3 @@
 //! Controllers: each a pure `decide.rs` and a `component.rs` that reads caches and sends requests.
+
+pub mod deployment;

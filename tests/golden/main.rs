@@ -1,0 +1,46 @@
+//! Replays decisions recorded from the real Kubernetes code (`tests/vectors/<slice>/*.jsonl`) and compares.
+//!
+//! `cargo test --release --test golden -- --nocapture` prints one line a file:
+//! `golden: <slice>/<file>: N of M agree`, or `golden: <slice>/<file>: not read` while no code here reads it; a
+//! disagreement prints id, expected and got, and fails. `KUBESIM_VECTORS=DIR` reads DIR/<slice>/*.jsonl instead.
+//!
+//! To read one more file, write a [`case::Reader`] in the module of its slice and add a line to [`READERS`].
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+mod case;
+mod clientgo;
+mod controllers;
+mod e2e;
+mod files;
+
+use std::path::{Path, PathBuf};
+
+use case::Reader;
+
+/// Which function reads which file: slice, file stem, function.
+const READERS: &[(&str, &str, Reader)] = &[
+    ("clientgo", "flowcontrol", clientgo::flowcontrol),
+    ("clientgo", "ratelimiter", clientgo::ratelimiter),
+    ("clientgo", "workqueue", clientgo::workqueue),
+    ("controllers", "deployment-fenceposts", controllers::deployment_fenceposts),
+];
+
+#[test]
+fn recorded_decisions_agree() {
+    let chosen = std::env::var_os("KUBESIM_VECTORS").map(PathBuf::from);
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let report = files::read_all(chosen.as_deref().unwrap_or(&own), READERS);
+    // The test runner may have left its own text on the line.
+    println!("\n{}", report.lines.join("\n"));
+    assert!(report.failures == 0, "{} recorded cases disagree or cannot be read", report.failures);
+    assert!(report.files > 0, "no vectors found");
+    if chosen.is_none() {
+        let missing: Vec<String> = READERS
+            .iter()
+            .map(|(slice, stem, _)| format!("{slice}/{stem}"))
+            .filter(|name| !report.read.contains(name))
+            .collect();
+        assert!(missing.is_empty(), "read by code but not found: {missing:?}");
+    }
+}
