@@ -1,0 +1,234 @@
+//! Hands an input to a component and carries out what it asks for.
+
+use crate::client::event_recorder::{EventRecorder, Report};
+use crate::client::process::ClientUse;
+use crate::client::token_bucket::TokenBucket;
+use crate::component::{ClientRow, Context, Effect, Input, Outbox, Purpose};
+use crate::engine::calendar::Nature;
+use crate::model::name::hash_text;
+use crate::model::{Action, Cause, Name, RecordId, Request, Span};
+
+use super::event::{ComponentIndex, ContainerEvent, Event, ProcessIndex, TimerEvent};
+use super::world::{InFlight, Sender, World};
+
+/// Latency of requests; the parts of one request share the occurrence.
+pub(super) const REQUEST_LATENCY: Purpose = Purpose("request-latency");
+
+impl World {
+    /// A component handles an input; its records and effects follow at once.
+    pub(super) fn hand(&mut self, process: ProcessIndex, component: ComponentIndex, input: Input, cause: Cause) {
+        let now = self.calendar.now();
+        let mut out = Outbox::new(cause, self.next_record);
+        let owner = &mut self.processes[process];
+        let slot = &mut owner.components[component];
+        let mut context = Context {
+            now,
+            informers: &owner.informers,
+            sensors: &self.plant,
+            draws: &mut self.draws,
+            out: &mut out,
+        };
+        slot.component.handle(input, &mut context);
+        self.next_record = out.next_record();
+        self.take_records(process, component, &mut out);
+        for (cause, effect) in out.effects {
+            self.carry_out(process, component, cause, effect);
+        }
+    }
+
+    fn take_records(&mut self, process: ProcessIndex, component: ComponentIndex, out: &mut Outbox) {
+        let now = self.calendar.now();
+        for mut record in out.records.drain(..) {
+            match record.action {
+                Action::Reconcile => self.counters.reconciles += 1,
+                Action::ReconcileError => self.counters.retries += 1,
+                _ => {}
+            }
+            record.time = now;
+            record.process = self.processes[process].name.clone();
+            record.component = self.processes[process].components[component].name.clone();
+            self.fill_versions(&mut record, Some(process));
+            self.fresh.push(record);
+        }
+    }
+
+    fn carry_out(&mut self, process: ProcessIndex, component: ComponentIndex, cause: Cause, effect: Effect) {
+        match effect {
+            Effect::Request { row, request, token } => {
+                let sender = Sender::Component { component, token };
+                self.processes[process].components[component].in_flight += 1;
+                self.send(process, row, ClientUse::Main, sender, request, cause);
+            }
+            Effect::SetTimer { token, at, nature, is_root } => {
+                let incarnation = self.processes[process].incarnation;
+                let timer = TimerEvent { process, incarnation, component, token, cause, is_root };
+                let id = self.calendar.schedule(at, nature, Event::Timer(Box::new(timer)));
+                if let Some(replaced) = self.processes[process].components[component].timers.insert(token, id) {
+                    self.calendar.cancel(replaced);
+                }
+            }
+            Effect::ClearTimer { token } => {
+                if let Some(id) = self.processes[process].components[component].timers.swap_remove(&token) {
+                    self.calendar.cancel(id);
+                }
+            }
+            Effect::Event { row, regarding, uid, event_type, reason, message } => {
+                let report = Report { regarding, uid, event_type, reason, message: Name::from(message) };
+                self.report(process, component, row, report, cause);
+            }
+            Effect::Container { notice, image, entity } => {
+                let times = self.step_times(&notice);
+                let span = self.plant.begin(&notice, &image, entity, &times, self.calendar.now(), &mut self.draws);
+                let event = ContainerEvent { owner: (process, component), notice, cause };
+                let at = self.calendar.now() + span;
+                self.calendar.schedule(at, Nature::Work, Event::ContainerStep(Box::new(event)));
+            }
+        }
+    }
+
+    fn report(&mut self, process: ProcessIndex, component: ComponentIndex, row: ClientRow, report: Report, cause: Cause) {
+        let now = self.calendar.now();
+        let number = now.0 as u64 ^ cause.0;
+        let slot = &mut self.processes[process].components[component];
+        let source = event_source(slot.name.as_str());
+        let recorder = slot.recorders.entry(row).or_insert_with(|| EventRecorder::new(Name::new(source)));
+        recorder.report(report, now, cause, number);
+        self.send_next_event(process, component, row);
+    }
+
+    /// Sends what the recorder has waiting, if nothing of it is in flight.
+    pub(super) fn send_next_event(&mut self, process: ProcessIndex, component: ComponentIndex, row: ClientRow) {
+        let slot = &mut self.processes[process].components[component];
+        let Some((cause, request)) = slot.recorders.get_mut(&row).and_then(EventRecorder::next) else { return };
+        slot.in_flight += 1;
+        self.send(process, row, ClientUse::Events, Sender::Recorder { component, row }, request, cause);
+    }
+
+    /// A client sends a request: it waits for a token, then travels.
+    pub(super) fn send(
+        &mut self,
+        process: ProcessIndex,
+        row: ClientRow,
+        usage: ClientUse,
+        sender: Sender,
+        request: Request,
+        cause: Cause,
+    ) {
+        let now = self.calendar.now();
+        let wait = self.reserve(process, row, usage, &sender);
+        let owner = &mut self.processes[process];
+        let verb = request.verb();
+        let (who, count) = match &sender {
+            Sender::Component { component, .. } | Sender::Recorder { component, .. } => {
+                let slot = &mut owner.components[*component];
+                (slot.name.stable_hash(), slot.sent.entry(verb).or_insert(0))
+            }
+            Sender::Reflector(kind) => {
+                let entity = owner.name.stable_hash() ^ (*kind as u64 + 1);
+                let draw = (entity, owner.incarnation);
+                return self.depart(InFlight {
+                    process,
+                    incarnation: owner.incarnation,
+                    sender,
+                    request,
+                    cause,
+                    handed_at: now,
+                    draw,
+                    result: None,
+                }, wait);
+            }
+        };
+        *count += 1;
+        let draw = (owner.name.stable_hash() ^ who.rotate_left(9) ^ hash_text(verb), *count);
+        let incarnation = owner.incarnation;
+        self.depart(
+            InFlight { process, incarnation, sender, request, cause, handed_at: now, draw, result: None },
+            wait,
+        );
+    }
+
+    fn depart(&mut self, request: InFlight, wait: Span) {
+        let (entity, occurrence) = request.draw;
+        let latency = super::build::latency_of(&self.plan, &self.processes[request.process].name).request.clone();
+        let travel = crate::component::draw_span(&mut self.draws, &latency, REQUEST_LATENCY, entity, occurrence * 4);
+        let at = self.calendar.now() + wait + travel;
+        let id = self.requests.insert(request);
+        self.calendar.schedule(at, Nature::Work, Event::RequestArrives(id));
+    }
+
+    /// How long the client's rate limiter holds the request back.
+    fn reserve(&mut self, process: ProcessIndex, row: ClientRow, usage: ClientUse, sender: &Sender) -> Span {
+        let component = match sender {
+            Sender::Component { component, .. } | Sender::Recorder { component, .. } => *component,
+            Sender::Reflector(_) => return Span::ZERO,
+        };
+        let plan = &self.plan.processes[process];
+        let (limit, usage) = match (usage, plan.events_client) {
+            (ClientUse::Events, Some(own)) => (Some(own), ClientUse::Events),
+            _ => (plan.client, ClientUse::Main),
+        };
+        let Some(limit) = limit else { return Span::ZERO };
+        let now = self.calendar.now();
+        let slot = &mut self.processes[process].components[component];
+        let bucket = slot
+            .limiters
+            .entry((row, usage))
+            .or_insert_with(|| TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32));
+        bucket.reserve(now)
+    }
+
+    /// Tells a component of its reply, when it is still the one that asked.
+    pub(super) fn deliver_reply(&mut self, request: InFlight) {
+        let process = request.process;
+        let Some(result) = request.result else { unreachable!("a reply that arrives holds a result") };
+        if self.processes[process].incarnation != request.incarnation || !self.processes[process].alive {
+            return;
+        }
+        match request.sender {
+            Sender::Component { component, token } => {
+                self.processes[process].components[component].in_flight -= 1;
+                self.hand(process, component, Input::Reply { token, result }, request.cause);
+            }
+            Sender::Recorder { component, row } => {
+                let slot = &mut self.processes[process].components[component];
+                slot.in_flight -= 1;
+                if let Some(recorder) = slot.recorders.get_mut(&row) {
+                    recorder.answered();
+                }
+                self.send_next_event(process, component, row);
+            }
+            Sender::Reflector(kind) => self.list_arrives(process, kind, result, request.cause),
+        }
+    }
+
+    /// A component's timer fires.
+    pub(super) fn timer_fires(&mut self, timer: TimerEvent) {
+        let owner = &mut self.processes[timer.process];
+        if owner.incarnation != timer.incarnation || !owner.alive {
+            return;
+        }
+        owner.components[timer.component].timers.swap_remove(&timer.token);
+        let cause = if timer.is_root {
+            let id = self.note(RecordId(0), Some(timer.process), Action::Timer, None, "periodic");
+            let name = self.processes[timer.process].components[timer.component].name.clone();
+            self.fresh.last_mut().expect("just noted").component = name;
+            id
+        } else {
+            timer.cause
+        };
+        self.hand(timer.process, timer.component, Input::Timer { token: timer.token }, cause);
+    }
+}
+
+/// What Kubernetes Events name as their source.
+///
+/// Upstream: the `EventSource` of each component's recorder, v1.36.
+fn event_source(component: &str) -> &str {
+    match component {
+        "replicaset" => "replicaset-controller",
+        "deployment" => "deployment-controller",
+        "scheduler" => "default-scheduler",
+        "kubelet" => "kubelet",
+        other => other,
+    }
+}

@@ -1,0 +1,83 @@
+//! The events of a run: mechanics, not resources. A new controller adds none.
+
+use crate::apiserver::WatchId;
+use crate::component::ContainerNotice;
+use crate::model::{Cause, Kind};
+
+/// Index of a process in the world.
+pub type ProcessIndex = usize;
+/// Index of a component in its process.
+pub type ComponentIndex = usize;
+
+/// What can happen next.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A request reaches the API server.
+    RequestArrives(RequestId),
+    /// A write is committed to etcd.
+    Commit(RequestId),
+    /// A reply reaches its client.
+    ReplyArrives(RequestId),
+    /// Changes reach an informer.
+    WatchBatch(WatchId),
+    /// A watch is told the newest version (one timer for all watches).
+    Bookmarks,
+    /// A component's timer fires.
+    Timer(Box<TimerEvent>),
+    /// A container finishes a step in the physical world.
+    ContainerStep(Box<ContainerEvent>),
+    /// A process' informer resyncs.
+    Resync {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation when the timer was set.
+        incarnation: u64,
+        /// Which informer.
+        kind: Kind,
+    },
+    /// A process starts.
+    ProcessStart {
+        /// The process.
+        process: ProcessIndex,
+        /// The record of what started it.
+        cause: Cause,
+    },
+    /// A fault begins.
+    FaultBegins(usize),
+    /// A fault ends.
+    FaultEnds(usize),
+    /// Somebody acts: an entry of the timeline.
+    Timeline(usize),
+}
+
+/// Number of a request in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestId(pub u32);
+
+/// A component's timer.
+#[derive(Clone, Debug)]
+pub struct TimerEvent {
+    /// The process.
+    pub process: ProcessIndex,
+    /// Its incarnation when the timer was set.
+    pub incarnation: u64,
+    /// The component.
+    pub component: ComponentIndex,
+    /// Which of its timers.
+    pub token: u64,
+    /// The record during which it was set.
+    pub cause: Cause,
+    /// Periodic by itself: a root.
+    pub is_root: bool,
+}
+
+/// A container's step.
+#[derive(Clone, Debug)]
+pub struct ContainerEvent {
+    /// The kubelets' process and component.
+    pub owner: (ProcessIndex, ComponentIndex),
+    /// What finished.
+    pub notice: ContainerNotice,
+    /// The record that began it.
+    pub cause: Cause,
+}

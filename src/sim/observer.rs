@@ -1,0 +1,45 @@
+//! Who looks at a run: traces, probes, expectations. Observers change nothing and take no event numbers.
+
+use crate::model::{Record, Time};
+
+use super::World;
+
+/// Is told what happens.
+pub trait Observer {
+    /// A record was made.
+    fn record(&mut self, _record: &Record) {}
+
+    /// All events of an instant have happened.
+    fn instant_ends(&mut self, _now: Time, _world: &World) {}
+
+    /// The next instant at which `instant_ends` must be called even if nothing happens then.
+    fn next_look(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Nobody looks.
+pub struct NoObserver;
+
+impl Observer for NoObserver {}
+
+/// Several observers, told in order.
+pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
+
+impl Observer for Observers<'_> {
+    fn record(&mut self, record: &Record) {
+        for observer in &mut self.0 {
+            observer.record(record);
+        }
+    }
+
+    fn instant_ends(&mut self, now: Time, world: &World) {
+        for observer in &mut self.0 {
+            observer.instant_ends(now, world);
+        }
+    }
+
+    fn next_look(&self) -> Option<Time> {
+        self.0.iter().filter_map(|observer| observer.next_look()).min()
+    }
+}

@@ -1,0 +1,121 @@
+//! A request at the API server: arrival, commit, reply.
+
+use crate::apiserver::Writer;
+use crate::component::draw_span;
+use crate::engine::calendar::Nature;
+use crate::model::record::Detail;
+use crate::model::{Action, Answer, ApiResult, Kind, RecordId, Request, Span};
+
+use super::dispatch::REQUEST_LATENCY;
+use super::event::{Event, RequestId};
+use super::world::World;
+
+impl World {
+    /// A request reaches the API server: reads are answered, writes go on to etcd.
+    pub(super) fn request_arrives(&mut self, id: RequestId) {
+        let request = self.requests.get_mut(id);
+        if !request.request.is_write() {
+            return self.execute(id);
+        }
+        let (entity, occurrence) = request.draw;
+        let latency = &super::build::latency_of(&self.plan, &self.processes[request.process].name).commit;
+        match draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 1) {
+            Span::ZERO => self.execute(id),
+            span => {
+                let at = self.calendar.now() + span;
+                self.calendar.schedule(at, Nature::Work, Event::Commit(id));
+            }
+        }
+    }
+
+    /// The request takes effect; its reply sets out.
+    pub(super) fn execute(&mut self, id: RequestId) {
+        let now = self.calendar.now();
+        let flight = self.requests.get_mut(id);
+        let (process, cause) = (flight.process, flight.cause);
+        let request = std::mem::replace(&mut flight.request, Request::RenewLeases { keys: [].into() });
+        let record = RecordId(self.next_record);
+        let executed = {
+            let mut writer = Writer { now, cause: record, draws: &mut self.draws };
+            self.api.execute(&request, &mut writer)
+        };
+        self.counters.requests += 1;
+        let action = action_of(&request);
+        let key = match &executed.result {
+            Ok(Answer::Object(object)) => object.key(),
+            _ => request.key(),
+        };
+        let kind = request.kind();
+        self.count(&request, &executed.result, kind);
+        let noted = self.note(cause, Some(process), action, Some(key), detail_of(&executed.result));
+        debug_assert_eq!(noted, record, "the writer used the number of this record");
+        self.name_component(id);
+        if self.api.truth().revision() != executed.revision_before {
+            self.kick_watches(kind);
+        }
+        let flight = self.requests.get_mut(id);
+        flight.cause = record;
+        flight.result = Some(executed.result);
+        let (entity, occurrence) = flight.draw;
+        let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
+        let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
+        self.calendar.schedule(now + travel, Nature::Work, Event::ReplyArrives(id));
+    }
+
+    /// Puts the sender's name on the record just made.
+    fn name_component(&mut self, id: RequestId) {
+        let flight = self.requests.get_mut(id);
+        let name = match flight.sender {
+            super::world::Sender::Component { component, .. } | super::world::Sender::Recorder { component, .. } => {
+                self.processes[flight.process].components.get(component).map(|slot| slot.name.clone())
+            }
+            super::world::Sender::Reflector(_) => None,
+        };
+        if let (Some(name), Some(record)) = (name, self.fresh.last_mut()) {
+            record.component = name;
+        }
+    }
+
+    fn count(&mut self, request: &Request, result: &ApiResult, kind: Kind) {
+        match result {
+            Ok(answer) => {
+                if matches!(kind, Kind::Pod) {
+                    match request {
+                        Request::Create(_) => self.counters.pods_created += 1,
+                        Request::Delete { .. } if is_removed(answer, self) => self.counters.pods_deleted += 1,
+                        _ => {}
+                    }
+                }
+            }
+            Err(error) if error.code() == 409 => self.counters.conflicts += 1,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether the object a DELETE answered with is gone from the store.
+fn is_removed(answer: &Answer, world: &World) -> bool {
+    answer.object().is_some_and(|object| world.api.truth().get(&object.key()).is_none())
+}
+
+fn action_of(request: &Request) -> Action {
+    match request {
+        Request::Get(_) => Action::Get,
+        Request::List { .. } => Action::List,
+        Request::Create(_) => Action::Create,
+        Request::Update(_) => Action::Update,
+        Request::UpdateStatus(_) => Action::UpdateStatus,
+        Request::Patch { .. } => Action::Patch,
+        Request::Delete { .. } => Action::Delete,
+        Request::Bind { .. } => Action::Bind,
+        Request::Scale { .. } => Action::Scale,
+        Request::RenewLeases { .. } => Action::Renew,
+    }
+}
+
+fn detail_of(result: &ApiResult) -> Detail {
+    match result {
+        Ok(_) => Detail::None,
+        Err(error) => Detail::from(format!("{} {:?}: {}", error.code(), error.reason, error.message)),
+    }
+}

@@ -1,0 +1,148 @@
+//! The loop: takes events in order of time and sequence until the run ends.
+
+use crate::engine::calendar::Nature;
+use crate::model::{RecordId, Span, Time};
+
+use super::event::Event;
+use super::observer::Observer;
+use super::plan::End;
+use super::world::World;
+
+/// How long nothing must have been written before a run counts as quiet.
+pub const QUIET: Span = Span::from_seconds(60);
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Its duration was over.
+    Duration,
+    /// Nothing was left to do.
+    Quiet,
+    /// It was not quiet when the longest time allowed was over.
+    Limit,
+    /// The event budget was spent: results are partial.
+    Budget,
+}
+
+impl World {
+    /// Runs to the end of the plan.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Ending {
+        self.flush(observer);
+        loop {
+            let bound = self.bound();
+            let next = self.calendar.peek_time().unwrap_or(Time::FAR_FUTURE);
+            if next > self.calendar.now() || self.looked_at.is_none() {
+                if let Some(ending) = self.end_of_instant(next, bound, observer) {
+                    return ending;
+                }
+            }
+            if self.counters.events >= self.plan.event_budget {
+                return Ending::Budget;
+            }
+            self.step(observer);
+        }
+    }
+
+    /// Runs until an instant, which is finished; for clones in mid-run and for steps.
+    pub fn run_until(&mut self, until: Time, observer: &mut dyn Observer) {
+        self.flush(observer);
+        while self.calendar.peek_time().is_some_and(|next| next <= until) {
+            self.step(observer);
+        }
+    }
+
+    /// Between instants: observers look, and the run may end. `next` is the time of the next event.
+    fn end_of_instant(&mut self, next: Time, bound: Bound, observer: &mut dyn Observer) -> Option<Ending> {
+        let now = self.calendar.now();
+        if self.looked_at != Some(now) {
+            self.looked_at = Some(now);
+            observer.instant_ends(now, self);
+        }
+        let (end, ending) = match bound {
+            Bound::At(end) => (end, Ending::Duration),
+            Bound::QuietOr(limit) => match self.quiet_at() {
+                Some(quiet) if quiet.max(self.last_expectation) <= limit => {
+                    (quiet.max(self.last_expectation), Ending::Quiet)
+                }
+                _ => (limit, Ending::Limit),
+            },
+        };
+        while let Some(look) = observer.next_look().filter(|look| *look < next && *look <= end) {
+            observer.instant_ends(look.max(now), self);
+        }
+        if next <= end {
+            return None;
+        }
+        observer.instant_ends(end.max(now), self);
+        self.ended_at = Some(end.max(now));
+        Some(ending)
+    }
+
+    fn bound(&self) -> Bound {
+        match self.plan.end {
+            End::After(duration) => Bound::At(self.plan.start_at + duration),
+            End::Quiet { limit } => Bound::QuietOr(self.plan.start_at + limit),
+        }
+    }
+
+    /// When the run will be quiet if nothing more happens than upkeep and back-off.
+    fn quiet_at(&self) -> Option<Time> {
+        (self.calendar.work_pending() == 0 && self.is_idle())
+            .then(|| self.api.truth().last_write().max(self.plan.start_at) + QUIET)
+    }
+
+    /// One event.
+    fn step(&mut self, observer: &mut dyn Observer) {
+        let Some((_, event)) = self.calendar.pop() else { return };
+        self.counters.events += 1;
+        match event {
+            Event::RequestArrives(id) => self.request_arrives(id),
+            Event::Commit(id) => self.execute(id),
+            Event::ReplyArrives(id) => {
+                let request = self.requests.remove(id);
+                self.deliver_reply(request);
+            }
+            Event::WatchBatch(id) => self.watch_batch(id),
+            Event::Bookmarks => self.bookmarks(),
+            Event::Timer(timer) => self.timer_fires(*timer),
+            Event::ContainerStep(step) => self.container_step(*step),
+            Event::Resync { process, incarnation, kind } => self.resync(process, incarnation, kind),
+            Event::ProcessStart { process, cause } => self.process_starts(process, cause),
+            Event::FaultBegins(index) => self.fault_begins(index),
+            Event::FaultEnds(index) => self.fault_ends(index),
+            Event::Timeline(index) => self.timeline(index),
+        }
+        self.flush(observer);
+    }
+
+    fn flush(&mut self, observer: &mut dyn Observer) {
+        for record in self.fresh.drain(..) {
+            observer.record(&record);
+        }
+    }
+
+    /// What has to happen by itself in every run.
+    pub(super) fn schedule_plan(&mut self) {
+        let plan = self.plan.clone();
+        for (index, entry) in plan.timeline.iter().enumerate() {
+            self.calendar.schedule(plan.start_at + entry.at, Nature::Work, Event::Timeline(index));
+        }
+        for (index, fault) in plan.faults.iter().enumerate() {
+            self.calendar.schedule(plan.start_at + fault.at, Nature::Work, Event::FaultBegins(index));
+            if let Some(duration) = fault.duration {
+                self.calendar.schedule(plan.start_at + fault.at + duration, Nature::Work, Event::FaultEnds(index));
+            }
+        }
+        for process in 0..self.processes.len() {
+            let event = Event::ProcessStart { process, cause: RecordId(1) };
+            self.calendar.schedule(plan.start_at, Nature::Work, event);
+        }
+        self.calendar.schedule(plan.start_at + super::build::BOOKMARK_PERIOD, Nature::Upkeep, Event::Bookmarks);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    At(Time),
+    QuietOr(Time),
+}

@@ -1,0 +1,229 @@
+//! The world: everything that is, at one instant of a run. Cloning it gives a world that goes on to the same end.
+
+use std::sync::Arc;
+
+use crate::apiserver::ApiServer;
+use crate::client::process::Process;
+use crate::component::{Draws, Purpose};
+use crate::engine::calendar::Calendar;
+use crate::engine::draws::KeyedDraws;
+use crate::model::name::hash_text;
+use crate::model::{Action, ApiResult, Cause, Key, Kind, Name, Record, RecordId, Request, Rv, Span, Time};
+use crate::plant::Plant;
+
+use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
+use super::faults::Faults;
+use super::plan::Plan;
+
+/// A world.
+#[derive(Clone)]
+pub struct World {
+    /// What it was built from.
+    pub(super) plan: Arc<Plan>,
+    pub(super) calendar: Calendar<Event>,
+    pub(super) api: ApiServer,
+    pub(super) processes: Vec<Process>,
+    pub(super) plant: Plant,
+    pub(super) draws: WorldDraws,
+    pub(super) faults: Faults,
+    pub(super) requests: Requests,
+    pub(super) next_record: u64,
+    pub(super) counters: Counters,
+    /// Records not yet given to the observer.
+    pub(super) fresh: Vec<Record>,
+}
+
+/// What a run counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Events taken from the calendar.
+    pub events: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Of these, answered by 409.
+    pub conflicts: u64,
+    /// Reconciles begun.
+    pub reconciles: u64,
+    /// Retries: reconciles that ended in an error.
+    pub retries: u64,
+    /// Pods created.
+    pub pods_created: u64,
+    /// Pods gone.
+    pub pods_deleted: u64,
+}
+
+/// Draws of a world: keyed, or always the middle (recordings).
+#[derive(Clone, Debug)]
+pub struct WorldDraws(pub KeyedDraws);
+
+impl Draws for WorldDraws {
+    fn bits(&mut self, purpose: Purpose, entity: u64, occurrence: u64) -> u64 {
+        self.0.bits(hash_text(purpose.0), entity, occurrence)
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug)]
+pub enum Sender {
+    /// A component, from one of its clients.
+    Component {
+        /// Which.
+        component: ComponentIndex,
+        /// Comes back with the reply.
+        token: u64,
+    },
+    /// A component's event recorder.
+    Recorder {
+        /// Which component.
+        component: ComponentIndex,
+        /// Which of its clients.
+        row: crate::component::ClientRow,
+    },
+    /// An informer's first list (or a relist).
+    Reflector(Kind),
+}
+
+/// A request between client and server.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    /// The process.
+    pub process: ProcessIndex,
+    /// Its incarnation when it sent the request.
+    pub incarnation: u64,
+    /// Who in it.
+    pub sender: Sender,
+    /// The request.
+    pub request: Request,
+    /// The record that made it be sent; after the commit, the record of the request itself.
+    pub cause: Cause,
+    /// When it was handed to the client.
+    pub handed_at: Time,
+    /// Number of the draw of its latencies, and for whom.
+    pub draw: (u64, u64),
+    /// The reply on its way.
+    pub result: Option<ApiResult>,
+}
+
+/// Requests in flight, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    slots: Vec<Option<InFlight>>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    /// Takes a request in.
+    pub fn insert(&mut self, request: InFlight) -> RequestId {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(request);
+                RequestId(slot)
+            }
+            None => {
+                self.slots.push(Some(request));
+                RequestId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests are in flight"))
+            }
+        }
+    }
+
+    /// A request in flight.
+    pub fn get_mut(&mut self, id: RequestId) -> &mut InFlight {
+        self.slots[id.0 as usize].as_mut().expect("an event names a request in flight")
+    }
+
+    /// Takes a request out.
+    pub fn remove(&mut self, id: RequestId) -> InFlight {
+        self.free.push(id.0);
+        self.slots[id.0 as usize].take().expect("an event names a request in flight")
+    }
+
+    /// How many are in flight.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether none is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl World {
+    /// The plan it was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The current instant.
+    pub fn now(&self) -> Time {
+        self.calendar.now()
+    }
+
+    /// The current instant, counted from the start.
+    pub fn elapsed(&self) -> Span {
+        self.calendar.now() - self.plan.start_at
+    }
+
+    /// What has been counted so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The API server with the truth, for probes and invariants.
+    pub fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    /// The processes, for probes and invariants.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// Makes a record of something that happened in no component; returns its number.
+    pub(super) fn note(
+        &mut self,
+        cause: Cause,
+        process: Option<ProcessIndex>,
+        action: Action,
+        key: Option<Key>,
+        detail: impl Into<crate::model::record::Detail>,
+    ) -> RecordId {
+        let id = RecordId(self.next_record);
+        self.next_record += 1;
+        let mut record = Record {
+            id,
+            time: self.calendar.now(),
+            cause,
+            process: Name::EMPTY,
+            component: Name::EMPTY,
+            action,
+            key,
+            detail: detail.into(),
+            seen_rv: Rv(0),
+            truth_rv: Rv(0),
+        };
+        if let Some(index) = process {
+            record.process = self.processes[index].name.clone();
+        }
+        self.fill_versions(&mut record, process);
+        self.fresh.push(record);
+        id
+    }
+
+    /// What the process had seen of the kind, and what was true: the loop fills this in, never a component.
+    pub(super) fn fill_versions(&self, record: &mut Record, process: Option<ProcessIndex>) {
+        let Some(key) = &record.key else { return };
+        record.truth_rv = self.api.truth().kind_revision(key.kind);
+        if let Some(index) = process {
+            record.seen_rv = self.processes[index].informers.last_rv(key.kind);
+        }
+    }
+
+    /// Nothing is queued or in flight anywhere.
+    pub fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+            && self.processes.iter().all(|process| {
+                !process.alive || process.components.iter().all(crate::client::process::ComponentSlot::is_idle)
+            })
+    }
+}
