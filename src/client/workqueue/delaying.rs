@@ -7,7 +7,7 @@
 
 use std::hash::Hash;
 
-use super::slots::Slots;
+use super::slots::{Slots, Unused};
 use crate::model::Time;
 
 /// Keys `K` with a deadline each, and the cause `C` of the call that set it.
@@ -21,7 +21,14 @@ pub struct Delaying<K, C> {
 struct Entry<C> {
     /// The place in the heap.
     index: usize,
-    cause: C,
+    /// `None` if the key does not wait.
+    cause: Option<C>,
+}
+
+impl<C> Unused for Entry<C> {
+    fn is_unused(&self) -> bool {
+        self.cause.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +71,20 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
     /// Lets a key wait until `ready_at`; of several deadlines for one key the earliest counts.
     pub fn insert(&mut self, key: K, ready_at: Time, cause: C) -> Delayed<C> {
         let bottom = self.heap.len();
-        let mut cause = Some(cause);
-        let make = || Entry { index: bottom, cause: cause.take().expect("called at most once") };
-        let slot = self.slots.find_or_insert_with(key, make);
-        let Some(cause) = cause else {
+        let slot = self.slots.find_or_insert_with(key, || Entry { index: bottom, cause: None });
+        let entry = self.slots.value_mut(slot);
+        let Some(first) = &mut entry.cause else {
+            entry.cause = Some(cause);
             self.heap.push(Node { ready_at, slot });
             self.sift_up(bottom);
             return Delayed::Inserted;
         };
-        let entry = self.slots.value_mut(slot);
         let index = entry.index;
         let waiting_until = self.heap[index].ready_at;
         if waiting_until <= ready_at {
-            return Delayed::Coalesced { ready_at: waiting_until, first: entry.cause.clone() };
+            return Delayed::Coalesced { ready_at: waiting_until, first: first.clone() };
         }
-        let replaced = std::mem::replace(&mut entry.cause, cause);
+        let replaced = std::mem::replace(first, cause);
         self.heap[index].ready_at = ready_at;
         if !self.sift_down(index, bottom) {
             self.sift_up(index);
@@ -100,13 +106,20 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
         if last > 0 {
             self.sift_down(0, last);
         }
-        let (key, entry) = self.slots.remove(top.slot);
-        Some((key, entry.cause))
+        let key = self.slots.key(top.slot).clone();
+        let cause = self.slots.value_mut(top.slot).cause.take().expect("a key in the heap waits");
+        if let Some(new_slots) = self.slots.retire_one() {
+            for node in &mut self.heap {
+                node.slot = new_slots[node.slot as usize];
+            }
+        }
+        Some((key, cause))
     }
 
-    /// For how long this key waits, if it does.
+    /// Until when this key waits, if it does.
     pub fn deadline_of(&self, key: &K) -> Option<Time> {
-        self.slots.get(key).map(|entry| self.heap[entry.index].ready_at)
+        let entry = self.slots.get(key).filter(|entry| !entry.is_unused())?;
+        Some(self.heap[entry.index].ready_at)
     }
 
     /// Keys that wait.

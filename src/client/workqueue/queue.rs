@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 
 use super::metrics::Metrics;
-use super::slots::Slots;
+use super::slots::{Slots, Unused};
 use crate::model::{Span, Time};
 
 /// A first-in first-out queue of keys `K`; each entry carries the cause `C` of the first add since the key was last taken.
@@ -28,7 +28,7 @@ pub struct Queue<K, C> {
     metrics: Metrics,
 }
 
-/// What the queue knows of one key that is dirty, held by a worker or in the FIFO list.
+/// What the queue knows of one key: in use while it is dirty, held by a worker or in the FIFO list.
 #[derive(Clone, Debug)]
 struct Entry<C> {
     /// Since when the key is in the dirty set (needs work that has not been taken); `None`: it is not.
@@ -139,6 +139,12 @@ impl<C> Entry<C> {
     }
 }
 
+impl<C> Unused for Entry<C> {
+    fn is_unused(&self) -> bool {
+        self.dirty_since.is_none() && !self.is_processing() && self.queued_copies == 0
+    }
+}
+
 impl<K: Clone + Eq + Hash, C: Clone> Default for Queue<K, C> {
     fn default() -> Self {
         Queue::new()
@@ -204,8 +210,8 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
             self.push(slot);
             self.signal(now);
         } else {
-            if let Some(slot) = slot.filter(|slot| self.slots.value(*slot).queued_copies == 0) {
-                self.slots.remove(slot);
+            if work_duration.is_some() && slot.is_some_and(|slot| self.slots.value(slot).is_unused()) {
+                self.retire_one();
             }
             if self.processing.is_empty() {
                 // Meant for a drain. It may hit a blocked Get, which then goes to the back of the line.
@@ -340,6 +346,15 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
         }
         let cause = entry.cause.clone().expect("a queued key has been added");
         Some(Taken { key: self.slots.key(slot).clone(), cause, queued_since })
+    }
+
+    /// A key has come out of use.
+    fn retire_one(&mut self) {
+        if let Some(new_slots) = self.slots.retire_one() {
+            for slot in self.fifo.iter_mut().chain(&mut self.processing) {
+                *slot = new_slots[*slot as usize];
+            }
+        }
     }
 
     /// Takes a key out of processing; `None` if it was not in.

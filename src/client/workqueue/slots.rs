@@ -1,81 +1,142 @@
 //! Keys and their state in numbered slots: lists refer to a key by a small number instead of hashing it again.
+//!
+//! A key that is no longer in use keeps its slot, since most keys come back; when unused slots prevail they are removed
+//! all at once. So neither coming nor going costs a change of the table.
 
 use std::hash::Hash;
 
 use crate::model::Map;
 
-/// One value per key, addressed by slot number. A slot number stays valid until its key is removed, then it is reused.
-/// Nothing here has an order that a caller could see.
+/// One value per key, addressed by slot number. Nothing here has an order that a caller could see.
 #[derive(Clone, Debug)]
 pub(super) struct Slots<K, V> {
-    by_key: Map<K, u32>,
-    entries: Vec<Option<(K, V)>>,
-    free: Vec<u32>,
+    /// The slot number is the index.
+    entries: Map<K, V>,
+    /// How many of the entries are unused.
+    unused: usize,
 }
 
-impl<K: Clone + Eq + Hash, V> Slots<K, V> {
+/// A value that can be told to be of no use any more.
+pub(super) trait Unused {
+    /// Whether the slot may be removed.
+    fn is_unused(&self) -> bool;
+}
+
+/// The new slot of a removed one.
+pub(super) const REMOVED: u32 = u32::MAX;
+
+/// Fewer unused slots than this are not worth a removal. Tests remove early, so that the twins see it happen.
+const WORTH_REMOVING: usize = if cfg!(test) { 2 } else { 1_024 };
+
+impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     pub(super) fn new() -> Slots<K, V> {
-        Slots { by_key: Map::default(), entries: Vec::new(), free: Vec::new() }
+        Slots { entries: Map::default(), unused: 0 }
     }
 
-    /// The slot of a key, if the key is present.
+    /// The slot of a key, if it has one.
     pub(super) fn find(&self, key: &K) -> Option<u32> {
-        self.by_key.get(key).copied()
+        self.entries.get_index_of(key).map(slot_number)
     }
 
-    /// The slot of a key; an absent key is inserted with the value that `make` gives. Costs one hash of the key.
+    /// The slot of a key that comes into use; a new one gets the value that `make` gives, which must be unused, as the
+    /// value of an old one may be. The caller puts it to use at once.
     pub(super) fn find_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
-        let entry = match self.by_key.entry(key) {
-            indexmap::map::Entry::Occupied(occupied) => return *occupied.get(),
-            indexmap::map::Entry::Vacant(vacant) => vacant,
-        };
-        let filled = Some((entry.key().clone(), make()));
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = filled;
-                slot
-            }
-            None => {
-                self.entries.push(filled);
-                u32::try_from(self.entries.len() - 1).expect("fewer than 2^32 keys in one queue")
-            }
-        };
-        entry.insert(slot);
+        let entry = self.entries.entry(key);
+        let slot = slot_number(entry.index());
+        if let indexmap::map::Entry::Vacant(vacant) = entry {
+            vacant.insert(make());
+            self.unused += 1;
+        }
+        self.unused -= usize::from(self.value(slot).is_unused());
         slot
     }
 
-    /// Takes the key and value out of a slot.
-    pub(super) fn remove(&mut self, slot: u32) -> (K, V) {
-        let (key, value) = self.entries[slot as usize].take().expect("the slot is in use");
-        self.by_key.swap_remove(&key);
-        self.free.push(slot);
-        (key, value)
-    }
-
     pub(super) fn key(&self, slot: u32) -> &K {
-        &self.entries[slot as usize].as_ref().expect("the slot is in use").0
+        self.entries.get_index(slot as usize).expect("slots in use are not removed").0
     }
 
     pub(super) fn value(&self, slot: u32) -> &V {
-        &self.entries[slot as usize].as_ref().expect("the slot is in use").1
+        &self.entries[slot as usize]
     }
 
     pub(super) fn value_mut(&mut self, slot: u32) -> &mut V {
-        &mut self.entries[slot as usize].as_mut().expect("the slot is in use").1
+        &mut self.entries[slot as usize]
     }
 
     pub(super) fn get(&self, key: &K) -> Option<&V> {
-        self.find(key).map(|slot| self.value(slot))
+        self.entries.get(key)
     }
 
-    /// All keys and values, in no meaningful order.
+    /// All keys and values, unused ones too, in no meaningful order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.entries.iter().flatten().map(|(key, value)| (key, value))
+        self.entries.iter()
+    }
+
+    /// Tells that a value has just become unused. If too many are, they are removed, and the answer gives the new
+    /// number of each old slot, which the caller must put in its lists.
+    #[must_use]
+    pub(super) fn retire_one(&mut self) -> Option<Vec<u32>> {
+        self.unused += 1;
+        // At least half of the table goes, so a removal visits at most two entries for each retirement since the last.
+        if self.unused < WORTH_REMOVING || self.unused * 2 < self.entries.len() {
+            return None;
+        }
+        let mut kept = 0;
+        let new_slots = self.entries.values().map(|value| {
+            let slot = if value.is_unused() { REMOVED } else { kept };
+            kept += u32::from(slot != REMOVED);
+            slot
+        });
+        let new_slots = new_slots.collect();
+        self.entries.retain(|_, value| !value.is_unused());
+        self.unused = 0;
+        Some(new_slots)
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_key.clear();
         self.entries.clear();
-        self.free.clear();
+        self.unused = 0;
+    }
+}
+
+fn slot_number(index: usize) -> u32 {
+    u32::try_from(index).ok().filter(|slot| *slot != REMOVED).expect("fewer than 2^32 keys in one queue")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Unused for bool {
+        fn is_unused(&self) -> bool {
+            !*self
+        }
+    }
+
+    #[test]
+    fn unused_slots_go_when_they_prevail_and_the_others_are_renumbered() {
+        let mut slots: Slots<&str, bool> = Slots::new();
+        for key in ["a", "b", "c", "d"] {
+            let slot = slots.find_or_insert_with(key, || false);
+            *slots.value_mut(slot) = true;
+        }
+        *slots.value_mut(0) = false;
+        assert_eq!(slots.retire_one(), None);
+        // "a" comes back to its slot and leaves again; with "c" two of four are unused.
+        assert_eq!(slots.find_or_insert_with("a", || false), 0);
+        assert_eq!(slots.retire_one(), None);
+        *slots.value_mut(2) = false;
+        assert_eq!(slots.retire_one(), Some(vec![REMOVED, 0, REMOVED, 1]));
+        assert_eq!((slots.key(0), slots.key(1), slots.find(&"d"), slots.find(&"a")), (&"b", &"d", Some(1), None));
+    }
+
+    #[test]
+    fn keys_that_never_come_back_do_not_pile_up() {
+        let mut slots: Slots<u32, bool> = Slots::new();
+        for key in 0..1_000 {
+            slots.find_or_insert_with(key, || false);
+            let _ = slots.retire_one();
+        }
+        assert!(slots.iter().count() <= WORTH_REMOVING);
     }
 }
