@@ -1,0 +1,5 @@
+//! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
+
+pub mod diagnostic;
+pub mod suggest;
+pub mod yaml;
