@@ -1,0 +1,8 @@
+//! Pure rules that several slices share: how texts are read, how objects are written, defaulted and admitted, and how
+//! pods and nodes fit. Nothing here knows of time passing.
+
+pub mod go_duration;
+pub mod names;
+pub mod quantity;
+pub mod selector_text;
+pub mod timestamp;
