@@ -4,6 +4,8 @@ pub mod client;
 pub mod component;
 pub mod controllers;
 pub mod engine;
+pub mod kubectl;
 pub mod model;
 pub mod rules;
+pub mod scenario;
 pub mod sim;

@@ -5,4 +5,5 @@ pub mod go_duration;
 pub mod names;
 pub mod quantity;
 pub mod selector_text;
+pub mod suggest;
 pub mod timestamp;

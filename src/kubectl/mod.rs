@@ -1,0 +1,5 @@
+//! kubectl command lines: what the timeline writes down and a client carries out.
+
+pub mod arguments;
+pub mod command;
+pub mod parser;

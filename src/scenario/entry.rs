@@ -1,0 +1,259 @@
+//! Reading a document field by field: every problem is collected, every field that nobody asked for is an unknown field.
+//!
+//! Serde would stop at the first mistake; a person with five mistakes wants to see five.
+
+use std::cell::RefCell;
+
+use serde_json::{Map, Value};
+
+use super::diagnostic::{Code, Diagnostic, Diagnostics};
+
+use super::yaml::{Document, Part};
+use crate::model::Span;
+use crate::rules::{go_duration, suggest};
+
+/// A value of a document, with its path and the place where problems go.
+#[derive(Clone)]
+pub struct Entry<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Its path.
+    pub path: String,
+    /// The document it belongs to.
+    pub document: &'a Document,
+    problems: &'a RefCell<Diagnostics>,
+}
+
+impl<'a> Entry<'a> {
+    /// The whole document.
+    pub fn root(document: &'a Document, problems: &'a RefCell<Diagnostics>) -> Entry<'a> {
+        Entry { value: &document.value, path: String::new(), document, problems }
+    }
+
+    /// Adds a problem with this value.
+    pub fn problem(&self, code: Code, message: impl Into<String>, help: Option<String>) {
+        self.add(self.document.problem(code, &self.path, Part::Value, message).maybe_help(help));
+    }
+
+    /// Adds a problem that is already complete.
+    pub fn add(&self, diagnostic: Diagnostic) {
+        self.problems.borrow_mut().push(diagnostic);
+    }
+
+    fn wrong(&self, wanted: &str) {
+        self.problem(Code::BadValue, format!("must be {wanted}, not {}", shown(self.value)), None);
+    }
+
+    /// The value as a mapping to read field by field.
+    pub fn fields(&self) -> Option<Fields<'a>> {
+        match self.value {
+            Value::Object(map) => Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[] }),
+            _ => {
+                self.wrong("a mapping");
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub fn items(&self) -> Vec<Entry<'a>> {
+        match self.value {
+            Value::Array(items) => {
+                let entry = |(index, value)| Entry { value, path: format!("{}[{index}]", self.path), ..self.clone() };
+                items.iter().enumerate().map(entry).collect()
+            }
+            _ => {
+                self.wrong("a list");
+                Vec::new()
+            }
+        }
+    }
+
+    /// The pairs of a mapping whose keys are free.
+    pub fn pairs(&self) -> Vec<(&'a str, Entry<'a>)> {
+        match self.value {
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, value)| (key.as_str(), Entry { value, path: join(&self.path, key), ..self.clone() }))
+                .collect(),
+            _ => {
+                self.wrong("a mapping");
+                Vec::new()
+            }
+        }
+    }
+
+    /// A text.
+    pub fn text(&self) -> Option<&'a str> {
+        let text = self.value.as_str();
+        if text.is_none() {
+            self.wrong("text (put it in quotes)");
+        }
+        text
+    }
+
+    /// A text; numbers are taken as they are written (quantities, versions).
+    pub fn text_or_number(&self) -> Option<String> {
+        match self.value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => {
+                self.wrong("text or a number");
+                None
+            }
+        }
+    }
+
+    /// A whole number in a range.
+    pub fn whole(&self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
+        match self.value.as_i64() {
+            Some(number) if range.contains(&number) => Some(number),
+            _ => {
+                let wanted = match *range.end() {
+                    i64::MAX => format!("a whole number from {}", range.start()),
+                    end => format!("a whole number from {} to {end}", range.start()),
+                };
+                self.wrong(&wanted);
+                None
+            }
+        }
+    }
+
+    /// A truth value.
+    pub fn truth(&self) -> Option<bool> {
+        let truth = self.value.as_bool();
+        if truth.is_none() {
+            self.wrong("true or false");
+        }
+        truth
+    }
+
+    /// A Go duration, not negative.
+    pub fn duration(&self) -> Option<Span> {
+        let help = || Some("durations are written as Go writes them: 250ms, 30s, 1h30m".to_string());
+        let Value::String(text) = self.value else {
+            self.problem(Code::BadValue, format!("must be a duration, not {}", shown(self.value)), help());
+            return None;
+        };
+        match go_duration::parse(text) {
+            Ok(ns) if ns >= 0 => Some(Span(ns)),
+            Ok(_) => {
+                self.problem(Code::BadValue, format!("must not be negative: {}", shown(self.value)), None);
+                None
+            }
+            Err(_) => {
+                self.problem(Code::BadValue, format!("{} is not a duration", shown(self.value)), help());
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text()?;
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*meaning);
+        }
+        let known = words.iter().map(|(word, _)| *word);
+        self.problem(Code::BadValue, format!("unknown value {}", shown(self.value)), suggest::help(text, known));
+        None
+    }
+}
+
+/// A mapping that is read field by field.
+pub struct Fields<'a> {
+    /// The mapping itself.
+    pub entry: Entry<'a>,
+    map: &'a Map<String, Value>,
+    known: Vec<&'static str>,
+    later: &'static [&'static str],
+}
+
+impl<'a> Fields<'a> {
+    /// The field, if it is given and not null.
+    pub fn get(&mut self, name: &'static str) -> Option<Entry<'a>> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        let value = self.map.get(name).filter(|value| !value.is_null())?;
+        Some(Entry { value, path: join(&self.entry.path, name), ..self.entry.clone() })
+    }
+
+    /// The field; it is a problem when it is not given.
+    pub fn require(&mut self, name: &'static str) -> Option<Entry<'a>> {
+        let found = self.get(name);
+        if found.is_none() {
+            let path = join(&self.entry.path, name);
+            let problem =
+                self.entry.document.problem(Code::MissingField, &path, Part::Key, format!("`{name}` must be given"));
+            self.entry.add(problem);
+        }
+        found
+    }
+
+    /// The one field of several that is given; it is a problem when none or more than one is.
+    pub fn one_of(&mut self, names: &[&'static str]) -> Option<(&'static str, Entry<'a>)> {
+        let mut found: Vec<_> = names.iter().filter_map(|name| self.get(name).map(|entry| (*name, entry))).collect();
+        let all = names.join(", ");
+        match found.len() {
+            1 => found.pop(),
+            0 => {
+                // An unknown or later field in its place says enough.
+                if self.map.keys().all(|key| self.known.contains(&key.as_str())) {
+                    self.entry.problem(Code::MissingField, format!("one of these must be given: {all}"), None);
+                }
+                None
+            }
+            _ => {
+                let given: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+                let message = format!("{} exclude each other", given.join(" and "));
+                self.entry.problem(Code::Contradiction, message, Some(format!("give exactly one of: {all}")));
+                None
+            }
+        }
+    }
+
+    /// Words of the format that this version does not simulate.
+    pub fn later(&mut self, names: &'static [&'static str]) {
+        self.later = names;
+    }
+
+    /// Everything was asked for: what is left is unknown.
+    pub fn finish(self) {
+        for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
+            let path = join(&self.entry.path, key);
+            let problem = |code, message| self.entry.document.problem(code, &path, Part::Key, message);
+            self.entry.add(if self.later.contains(&key.as_str()) {
+                problem(Code::NotSimulated, format!("`{key}` is not simulated yet")).help(
+                    "the word is part of the format, but this version would ignore it; take it out to run the rest",
+                )
+            } else {
+                let known = self.known.iter().chain(self.later).copied();
+                problem(Code::UnknownField, format!("unknown field `{key}`")).maybe_help(suggest::help(key, known))
+            });
+        }
+    }
+}
+
+/// `a.b` from `a` and `b`; keys with dots or other signs are put in brackets.
+pub fn join(path: &str, key: &str) -> String {
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    match (path.is_empty(), plain) {
+        (true, true) => key.to_string(),
+        (false, true) => format!("{path}.{key}"),
+        (_, false) => format!("{path}[{key}]"),
+    }
+}
+
+/// A value in a message.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_string(),
+        Value::Object(_) => "a mapping".to_string(),
+        Value::Array(_) => "a list".to_string(),
+        Value::String(text) if text.chars().count() > 60 => {
+            format!("\"{}...\"", text.chars().take(60).collect::<String>())
+        }
+        other => other.to_string(),
+    }
+}
