@@ -2,4 +2,5 @@
 
 pub mod arguments;
 pub mod command;
+pub mod component;
 pub mod parser;

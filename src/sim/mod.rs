@@ -1,3 +1,24 @@
 //! The simulation: the plan of a run, its events, the world and the loop.
+//!
+//! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
+//! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `deliver` (watches and caches),
+//! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings).
 
+mod build;
+mod deliver;
+mod dispatch;
+pub mod event;
+pub mod faults;
+mod lifecycle;
+pub mod lockstep;
+pub mod observer;
+mod physical;
 pub mod plan;
+mod requests;
+pub mod run;
+pub mod world;
+
+pub use observer::{NoObserver, Observer, Observers};
+pub use plan::Plan;
+pub use run::Ending;
+pub use world::{Counters, World};

@@ -408,3 +408,13 @@ pub struct AdmissionLimit {
     /// Until when, from the start.
     pub until: Span,
 }
+
+/// The last instant at which an expectation has to be looked at, from the start of the run.
+pub fn last_bound(plan: &Plan) -> Time {
+    let bounds = plan.expectations.iter().map(|expectation| match expectation.when {
+        When::At(at) | When::Until(at) => at,
+        When::Within { from, within } => from + within,
+        When::Always | When::Never | When::Eventually => Span::ZERO,
+    });
+    plan.start_at + bounds.max().unwrap_or(Span::ZERO)
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::apiserver::ApiServer;
+use crate::apiserver::{ApiServer, WatchId};
 use crate::client::process::Process;
 use crate::component::{Draws, Purpose};
 use crate::engine::calendar::Calendar;
@@ -31,6 +31,18 @@ pub struct World {
     pub(super) counters: Counters,
     /// Records not yet given to the observer.
     pub(super) fresh: Vec<Record>,
+    /// Scratch: watches without a scheduled delivery.
+    pub(super) idle_watches: Vec<WatchId>,
+    /// Deliveries so far; the log is trimmed now and then.
+    pub(super) deliveries: u64,
+    /// The record that each fault's begin made.
+    pub(super) fault_records: Vec<RecordId>,
+    /// The last instant whose end the observer was told of.
+    pub(super) looked_at: Option<Time>,
+    /// The last instant an expectation asks for.
+    pub(super) last_expectation: Time,
+    /// When the run ended.
+    pub(super) ended_at: Option<Time>,
 }
 
 /// What a run counts.
@@ -162,6 +174,11 @@ impl World {
     /// The current instant, counted from the start.
     pub fn elapsed(&self) -> Span {
         self.calendar.now() - self.plan.start_at
+    }
+
+    /// When the run ended; the current instant while it has not.
+    pub fn ended_at(&self) -> Time {
+        self.ended_at.unwrap_or(self.calendar.now())
     }
 
     /// What has been counted so far.

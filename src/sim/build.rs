@@ -1,0 +1,166 @@
+//! From a plan to a world at its first instant.
+
+use std::sync::Arc;
+
+use crate::apiserver::naming::Naming;
+use crate::apiserver::{ApiServer, Writer};
+use crate::client::controller::{QueueController, QueueSettings};
+use crate::client::process::Process;
+use crate::component::{Component, Informers};
+use crate::controllers::consistency::Consistency;
+use crate::controllers::deployment::DeploymentController;
+use crate::controllers::replica_set::ReplicaSetController;
+use crate::engine::calendar::Calendar;
+use crate::engine::draws::KeyedDraws;
+use crate::kubectl::component::Kubectl;
+use crate::model::{Action, Cause, Key, Kind, Meta, Name, Namespace, Object, RecordId, Request, Span};
+use crate::node::{Kubelets, KubeletSettings};
+use crate::plant::Plant;
+use crate::rules::codec;
+use crate::scheduler::{Scheduler, SchedulerSettings};
+
+use super::event::ProcessIndex;
+use super::faults::Faults;
+use super::lockstep::PodDouble;
+use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, QueuePlan};
+use super::world::{Counters, Requests, World, WorldDraws};
+
+/// Name of the process that carries out the timeline.
+pub const KUBECTL: &str = "kubectl";
+/// Period of bookmarks.
+///
+/// Upstream: apiserver/pkg/storage/cacher, v1.36: one a minute.
+pub const BOOKMARK_PERIOD: Span = Span::from_seconds(60);
+
+impl World {
+    /// The world of a plan at its first instant, with its objects in etcd.
+    ///
+    /// # Errors
+    /// What is wrong with an object that the API server would refuse, as the plan's maker should have checked.
+    pub fn new(plan: Arc<Plan>) -> Result<World, String> {
+        let mut api = ApiServer::new(Naming::new(plan.names_by_counter));
+        api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
+        let faults = plan.faults.len();
+        let last_expectation = super::plan::last_bound(&plan);
+        let mut world = World {
+            calendar: Calendar::new(plan.start_at),
+            api,
+            processes: plan.processes.iter().map(|process| stopped(&process_name(process))).collect(),
+            plant: Plant::new(),
+            draws: WorldDraws(KeyedDraws { seed: plan.seed, replication: plan.replication }),
+            faults: Faults::new(plan.clone()),
+            requests: Requests::default(),
+            next_record: 1,
+            counters: Counters::default(),
+            fresh: Vec::new(),
+            idle_watches: Vec::new(),
+            deliveries: 0,
+            fault_records: vec![RecordId(0); faults],
+            looked_at: None,
+            last_expectation,
+            ended_at: None,
+            plan,
+        };
+        let begin = world.note(RecordId(0), None, Action::User, None, "the scenario begins");
+        world.put_objects(begin)?;
+        world.schedule_plan();
+        Ok(world)
+    }
+
+    /// Puts the plan's objects, and the namespaces they need, into etcd.
+    fn put_objects(&mut self, cause: Cause) -> Result<(), String> {
+        let plan = self.plan.clone();
+        for value in &plan.objects {
+            let object = codec::decode(value).map_err(|problems| {
+                let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
+                texts.join("; ")
+            })?;
+            let namespace = object.meta().namespace.clone();
+            self.ensure_namespace(&namespace, cause)?;
+            self.put_object(object, cause)?;
+        }
+        self.ensure_namespace(&Name::new("default"), cause)
+    }
+
+    fn ensure_namespace(&mut self, namespace: &Name, cause: Cause) -> Result<(), String> {
+        let key = Key::new(Kind::Namespace, Name::EMPTY, namespace.clone());
+        if namespace.is_empty() || self.api.truth().get(&key).is_some() {
+            return Ok(());
+        }
+        let meta = Meta::named(Name::EMPTY, namespace.clone());
+        self.put_object(Namespace { meta, terminating: false, source: None }.into(), cause)
+    }
+
+    fn put_object(&mut self, object: Object, cause: Cause) -> Result<(), String> {
+        let key = object.key();
+        let record = RecordId(self.next_record);
+        let now = self.calendar.now();
+        let mut writer = Writer { now, cause: record, draws: &mut self.draws };
+        let executed = self.api.execute(&Request::Create(object), &mut writer);
+        self.note(cause, None, Action::Create, Some(key), "");
+        executed.result.map(|_| ()).map_err(|error| error.message)
+    }
+}
+
+fn process_name(plan: &super::plan::ProcessPlan) -> String {
+    match plan.replica {
+        0 => plan.name.clone(),
+        replica => format!("{}#{replica}", plan.name),
+    }
+}
+
+fn stopped(name: &str) -> Process {
+    Process {
+        name: Name::new(name),
+        incarnation: 0,
+        alive: false,
+        started: false,
+        informers: Informers::new(),
+        components: Vec::new(),
+        resync: Vec::new(),
+    }
+}
+
+/// The latencies of a process.
+pub fn latency_of<'a>(plan: &'a Plan, process: &Name) -> &'a Latency {
+    let own = plan.process_latency.iter().find(|(name, _)| process == name.as_str());
+    own.map_or(&plan.latency, |(_, latency)| latency)
+}
+
+/// The components of a process, as they are when it starts.
+pub(super) fn components(plan: &Arc<Plan>, process: ProcessIndex) -> Vec<Box<dyn Component>> {
+    plan.processes[process].components.iter().map(|component| build(component, plan)).collect()
+}
+
+fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
+    match component {
+        ComponentPlan::ReplicaSet(queue) => {
+            let consistency = match plan.version {
+                KubernetesVersion::V1_36 => Consistency::Checked,
+                KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Consistency::Unchecked,
+            };
+            Box::new(QueueController::new(ReplicaSetController::new(consistency), settings(queue)))
+        }
+        ComponentPlan::Deployment(queue) => {
+            Box::new(QueueController::new(DeploymentController::new(), settings(queue)))
+        }
+        ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
+            cycle: scheduler.cycle.clone(),
+            per_node: scheduler.per_node,
+            percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
+            assume: scheduler.assume,
+        })),
+        ComponentPlan::Kubelets(kubelet) => Box::new(Kubelets::new(KubeletSettings {
+            pleg_period: kubelet.pleg_period,
+            heartbeat_period: kubelet.heartbeat_period,
+        })),
+        ComponentPlan::Kubectl => {
+            Box::new(Kubectl::new(plan.timeline.iter().map(|entry| entry.command.clone()).collect()))
+        }
+        ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
+    }
+}
+
+fn settings(queue: &QueuePlan) -> QueueSettings {
+    QueueSettings { workers: queue.workers, reconcile_time: queue.reconcile_time.clone() }
+}
