@@ -24,6 +24,8 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),
     ("controllers", "deployment-fenceposts", controllers::deployment_fenceposts),
+    ("controllers", "deployment-rollout", controllers::replay),
+    ("controllers", "replicaset-slowstart", controllers::replay),
 ];
 
 #[test]

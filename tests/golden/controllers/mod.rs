@@ -1,5 +1,9 @@
 //! The controllers: pure functions first.
 
+mod timeline;
+
+pub use timeline::replay;
+
 use serde_json::{Value, json};
 
 use crate::case::{Disagreement, compare, field, int};
