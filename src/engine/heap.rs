@@ -104,7 +104,7 @@ impl KeyHeap {
         let last = self.key(seat);
         self.put(seat, EMPTY);
         self.used -= 1;
-        if seat % 4 == 0 {
+        if seat.is_multiple_of(4) {
             self.families.pop();
         }
         if self.used == 0 {
