@@ -50,13 +50,13 @@ impl EventId {
     }
 }
 
-/// One payload and what is known about it. A vacant slot has no id.
+/// One pending event and what is known about it.
 #[derive(Clone, Debug)]
-struct Slot<E> {
-    id: Option<EventId>,
+struct Pending<E> {
+    id: EventId,
     nature: Nature,
     in_lane: bool,
-    event: Option<E>,
+    event: E,
 }
 
 /// The future event list of a run, generic over the event `E`, with the current instant.
@@ -65,7 +65,8 @@ pub struct Calendar<E> {
     now: Time,
     heap: KeyHeap,
     lane: VecDeque<EventId>,
-    slots: Vec<Slot<E>>,
+    /// The slab; free slots are listed in `vacant`.
+    slots: Vec<Option<Pending<E>>>,
     vacant: Vec<u32>,
     sequence: u64,
     pending: usize,
@@ -135,10 +136,7 @@ impl<E> Calendar<E> {
     /// Takes an event back before it happens; none if it already happened or was cancelled. O(1) amortised: its key stays
     /// behind, is skipped when it comes to the front, and is swept out once such keys are more than half of the heap.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
-        if self.slots.get(id.slot())?.id != Some(id) {
-            return None;
-        }
-        let in_lane = self.slots[id.slot()].in_lane;
+        let in_lane = self.slots.get(id.slot())?.as_ref().filter(|pending| pending.id == id)?.in_lane;
         let event = self.vacate(id);
         if in_lane {
             // No sweep here: the lane is empty again before the clock moves.
@@ -172,30 +170,26 @@ impl<E> Calendar<E> {
 
     /// Stores a payload under the current sequence.
     fn occupy(&mut self, nature: Nature, in_lane: bool, event: E) -> EventId {
-        match self.vacant.pop() {
-            Some(slot) => {
-                let id = EventId::new(self.sequence, slot as usize);
-                self.slots[slot as usize] = Slot { id: Some(id), nature, in_lane, event: Some(event) };
-                id
-            }
-            None => {
-                assert!(self.slots.len() < SLOT_LIMIT, "fewer than 2^24 events are pending at once");
-                let id = EventId::new(self.sequence, self.slots.len());
-                self.slots.push(Slot { id: Some(id), nature, in_lane, event: Some(event) });
-                id
-            }
+        let slot = self.vacant.pop().map_or(self.slots.len(), |slot| slot as usize);
+        let id = EventId::new(self.sequence, slot);
+        let pending = Some(Pending { id, nature, in_lane, event });
+        if slot < self.slots.len() {
+            self.slots[slot] = pending;
+        } else {
+            assert!(slot < SLOT_LIMIT, "fewer than 2^24 events are pending at once");
+            self.slots.push(pending);
         }
+        id
     }
 
     /// Takes the payload of a pending event and frees its slot.
     fn vacate(&mut self, id: EventId) -> E {
-        let slot = &mut self.slots[id.slot()];
-        debug_assert!(slot.id == Some(id), "only a pending event has a payload");
-        slot.id = None;
+        let pending = self.slots[id.slot()].take().expect("the slot of a pending event is occupied");
+        debug_assert!(pending.id == id, "a stale key was skipped");
         self.pending -= 1;
-        self.work_pending -= usize::from(slot.nature == Nature::Work);
+        self.work_pending -= usize::from(pending.nature == Nature::Work);
         self.vacant.push(id.slot() as u32);
-        slot.event.take().expect("an occupied slot holds a payload")
+        pending.event
     }
 
     /// Holds two promises whenever the heap has changed: its front is pending, and no more than half of it is cancelled.
@@ -225,8 +219,8 @@ impl<E> Calendar<E> {
     }
 }
 
-fn is_pending<E>(slots: &[Slot<E>], id: EventId) -> bool {
-    slots[id.slot()].id == Some(id)
+fn is_pending<E>(slots: &[Option<Pending<E>>], id: EventId) -> bool {
+    slots[id.slot()].as_ref().is_some_and(|pending| pending.id == id)
 }
 
 fn key_of(at: Time, id: EventId) -> u128 {

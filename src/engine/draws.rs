@@ -18,6 +18,7 @@ pub struct KeyedDraws {
 impl KeyedDraws {
     /// 64 uniform bits for this key, the same on every machine: `purpose` says what is drawn, `entity` for whom (a stable
     /// hash of a name, say), `occurrence` which of its draws, from 0. Keys that differ in one value never share their bits.
+    #[inline]
     pub fn bits(&self, purpose: u64, entity: u64, occurrence: u64) -> u64 {
         [self.seed, self.replication, purpose, entity, occurrence]
             .into_iter()
@@ -27,6 +28,7 @@ impl KeyedDraws {
 
 /// One step of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's 13th mix): a bijection in which every bit of the
 /// input flips every bit of the output about half of the time.
+#[inline]
 fn mix(state: u64) -> u64 {
     let mut z = state.wrapping_add(INCREMENT);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -18,74 +18,74 @@ const ROOT: usize = 3;
 struct Family([u128; 4]);
 
 /// A minimum heap of distinct keys below `u128::MAX`.
+///
+/// A pop leaves the root open, because the next thing an event does is mostly to schedule another: the pushed key then
+/// starts at the root, and a key that is soon due stays near it. Only a second pop in a row has to fill the root.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyHeap {
     families: Vec<Family>,
-    len: usize,
+    /// Seats in use from the root on, an open root included.
+    used: usize,
+    /// Whether the root was popped and waits for a key. Its seat is then empty.
+    open: bool,
 }
 
 impl KeyHeap {
     /// The number of keys.
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.used - usize::from(self.open)
     }
 
     /// The least key.
+    #[inline]
     pub(super) fn min(&self) -> Option<u128> {
-        let root = self.families.first()?.0[ROOT];
-        (root != EMPTY).then_some(root)
+        let least = if self.open { least_of(&self.families.get(1)?.0).1 } else { self.families.first()?.0[ROOT] };
+        (least != EMPTY).then_some(least)
     }
 
     /// Adds a key, in O(log n).
+    #[inline]
     pub(super) fn push(&mut self, key: u128) {
         debug_assert!(key != EMPTY, "the largest key marks an empty seat");
-        let mut seat = self.len + ROOT;
-        self.len += 1;
+        if self.open {
+            self.open = false;
+            self.sink(ROOT, key);
+            return;
+        }
+        let seat = self.used + ROOT;
+        self.used += 1;
         if self.families.len() <= seat / 4 {
             self.families.push(Family([EMPTY; 4]));
         }
-        while seat > ROOT {
-            let parent = seat / 4 + 2;
-            let above = self.key(parent);
-            if above < key {
-                break;
-            }
-            self.put(seat, above);
-            seat = parent;
-        }
-        self.put(seat, key);
+        self.rise(seat, key);
     }
 
     /// Removes the least key, in O(log n).
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<u128> {
+        self.close();
         let least = self.min()?;
-        let seat = self.len + ROOT - 1;
-        let last = self.key(seat);
-        self.put(seat, EMPTY);
-        self.len -= 1;
-        if seat % 4 == 0 {
-            self.families.pop();
-        }
-        if self.len > 0 {
-            self.sink(ROOT, last);
-        }
+        self.put(ROOT, EMPTY);
+        self.open = true;
         Some(least)
     }
 
     /// Keeps the keys for which `keep` holds, in O(n). The order of the rest is that of the keys, so it does not change.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u128) -> bool) {
+        self.close();
         let mut kept = 0;
-        for seat in ROOT..self.len + ROOT {
+        for seat in ROOT..self.used + ROOT {
             let key = self.key(seat);
             if keep(key) {
                 self.put(kept + ROOT, key);
                 kept += 1;
             }
         }
-        for seat in kept + ROOT..self.len + ROOT {
+        for seat in kept + ROOT..self.used + ROOT {
             self.put(seat, EMPTY);
         }
-        self.len = kept;
+        self.used = kept;
         self.families.truncate(if kept == 0 { 0 } else { (kept + ROOT).div_ceil(4) });
         // Floyd's construction: every node that has children sinks, the deepest first.
         for parent in (ROOT..self.families.len() + 2).rev() {
@@ -93,19 +93,48 @@ impl KeyHeap {
         }
     }
 
-    /// Puts `key` in place at or below `seat`, whose own key is taken: the hole goes down to a leaf along the least
-    /// children, then the key rises from there. A key that comes from the bottom nearly always belongs near the bottom,
-    /// so this saves the comparison with the key at every level.
-    fn sink(&mut self, seat: usize, key: u128) {
-        let top = seat;
-        let mut hole = seat;
+    /// Fills an open root with the last key. The hole goes down to a leaf along the least children and the key rises from
+    /// there: a key from the bottom nearly always belongs near the bottom, which saves a comparison at every level.
+    fn close(&mut self) {
+        if !self.open {
+            return;
+        }
+        self.open = false;
+        let seat = self.used + ROOT - 1;
+        let last = self.key(seat);
+        self.put(seat, EMPTY);
+        self.used -= 1;
+        if seat.is_multiple_of(4) {
+            self.families.pop();
+        }
+        if self.used == 0 {
+            return;
+        }
+        let mut hole = ROOT;
         while let Some(children) = self.families.get(hole - 2) {
             let (child, least) = least_of(&children.0);
-            let below = (hole - 2) * 4 + child;
             self.put(hole, least);
-            hole = below;
+            hole = (hole - 2) * 4 + child;
         }
-        while hole > top {
+        self.rise(hole, last);
+    }
+
+    /// Puts `key` in place at or below `hole`, whose own key is taken, moving lesser children up.
+    fn sink(&mut self, mut hole: usize, key: u128) {
+        while let Some(children) = self.families.get(hole - 2) {
+            let (child, least) = least_of(&children.0);
+            if key < least {
+                break;
+            }
+            self.put(hole, least);
+            hole = (hole - 2) * 4 + child;
+        }
+        self.put(hole, key);
+    }
+
+    /// Puts `key` in place at or above `hole`, moving greater parents down.
+    fn rise(&mut self, mut hole: usize, key: u128) {
+        while hole > ROOT {
             let parent = hole / 4 + 2;
             let above = self.key(parent);
             if above < key {
@@ -127,13 +156,12 @@ impl KeyHeap {
 }
 
 /// The place and the key of the least of four, without branches: which child is least is a coin toss no predictor learns.
+#[inline]
 fn least_of(keys: &[u128; 4]) -> (usize, u128) {
-    let left = keys[1] < keys[0];
-    let right = keys[3] < keys[2];
-    let (low, high) = (select_unpredictable(left, keys[1], keys[0]), select_unpredictable(right, keys[3], keys[2]));
-    let second = high < low;
-    let place = select_unpredictable(second, 2 + usize::from(right), usize::from(left));
-    (place, select_unpredictable(second, high, low))
+    let left = usize::from(keys[1] < keys[0]);
+    let right = 2 + usize::from(keys[3] < keys[2]);
+    let place = select_unpredictable(keys[right] < keys[left], right, left);
+    (place, keys[place])
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Relative error about 1e-16. Only +, *, / and `libm`'s logarithm and square root are used, so the result is the same
 //! on every platform; and it grows with the probability, so luckier bits give shorter times in every variant of a run.
 
+#![expect(clippy::excessive_precision, reason = "coefficients as published, so that they can be compared")]
+
 /// Numerator and denominator of a rational function, the highest power first.
 struct Rational {
     numerator: [f64; 8],

@@ -91,9 +91,10 @@ fn choose(options: &[(f64, Distribution)], unit: f64) -> &Distribution {
     chosen
 }
 
-/// Rounds to whole nanoseconds; beyond `i64` saturates, not-a-number (a distribution that was not checked) is zero.
+/// Rounds to whole nanoseconds; beyond `i64` saturates, below zero and not-a-number (a distribution that was not checked) is
+/// zero. Truncating after adding a half rounds what is not negative, and needs no call.
 fn to_span(ns: f64) -> Span {
-    Span((libm::round(ns) as i64).max(0))
+    Span(((ns + 0.5) as i64).max(0))
 }
 
 #[cfg(test)]
