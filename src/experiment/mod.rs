@@ -1,0 +1,3 @@
+//! Running plans: one world with everything that looks at it. Sweeps build on this.
+
+pub mod single;
