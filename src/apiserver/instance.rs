@@ -129,6 +129,13 @@ impl ApiServer {
         None
     }
 
+    /// The commit of the oldest change that has not reached a watch's client: on its way, or lost on it. For probes.
+    pub fn oldest_missing(&self, watch: &Watch) -> Option<Time> {
+        let on_its_way = watch.pending.then(|| self.etcd.log_entry(watch.kind, watch.cursor)).flatten();
+        let lost = watch.lost.values().copied().min();
+        on_its_way.map(|entry| entry.committed_at).into_iter().chain(lost).min()
+    }
+
     /// When the watch's next entry is ready, given its own delay: never before the one delivered last.
     pub fn ready_at(&self, id: WatchId, undisturbed: Time) -> Time {
         self.watches.get(&id).map_or(undisturbed, |watch| undisturbed.max(watch.last_ready))

@@ -13,7 +13,7 @@ use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
-use crate::model::{Action, Cause, Key, Kind, Meta, Name, Namespace, Object, RecordId, Request, Span};
+use crate::model::{Action, Cause, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span};
 use crate::node::{Kubelets, KubeletSettings};
 use crate::plant::Plant;
 use crate::rules::codec;
@@ -52,6 +52,7 @@ impl World {
             requests: Requests::default(),
             next_record: 1,
             counters: Counters::default(),
+            answers: Map::default(),
             fresh: Vec::new(),
             idle_watches: Vec::new(),
             deliveries: 0,

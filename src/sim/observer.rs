@@ -12,6 +12,11 @@ pub trait Observer {
     /// All events of an instant have happened.
     fn instant_ends(&mut self, _now: Time, _world: &World) {}
 
+    /// Whether the run should stop after this instant (a full disk); its results are then partial.
+    fn wants_stop(&self) -> bool {
+        false
+    }
+
     /// The next instant at which `instant_ends` must be called even if nothing happens then.
     fn next_look(&self) -> Option<Time> {
         None
@@ -37,6 +42,10 @@ impl Observer for Observers<'_> {
         for observer in &mut self.0 {
             observer.instant_ends(now, world);
         }
+    }
+
+    fn wants_stop(&self) -> bool {
+        self.0.iter().any(|observer| observer.wants_stop())
     }
 
     fn next_look(&self) -> Option<Time> {

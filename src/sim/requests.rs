@@ -35,6 +35,7 @@ impl World {
         let (process, cause) = (flight.process, flight.cause);
         let request = std::mem::replace(&mut flight.request, Request::RenewLeases { keys: [].into() });
         let record = RecordId(self.next_record);
+        let was_there = request.is_write() && self.api.truth().get(&request.key()).is_some();
         let executed = {
             let mut writer = Writer { now, cause: record, draws: &mut self.draws };
             self.api.execute(&request, &mut writer)
@@ -42,14 +43,18 @@ impl World {
         self.counters.requests += 1;
         let action = action_of(&request);
         let key = match &executed.result {
-            Ok(Answer::Object(object)) => object.key(),
-            _ => request.key(),
+            Ok(Answer::Object(object)) => Some(object.key()),
+            // A list or a batch of leases is about no single object.
+            _ => Some(request.key()).filter(|key| !key.name.is_empty()),
         };
         let kind = request.kind();
         self.count(&request, &executed.result, kind);
-        let noted = self.note(cause, Some(process), action, Some(key), detail_of(&executed.result));
+        let noted = self.note(cause, Some(process), action, key.clone(), detail_of(&executed.result));
         debug_assert_eq!(noted, record, "the writer used the number of this record");
         self.name_component(id);
+        if was_there && let Some(key) = key.filter(|key| self.api.truth().get(key).is_none()) {
+            self.note(record, None, Action::Remove, Some(key), Detail::None);
+        }
         if self.api.truth().revision() != executed.revision_before {
             self.kick_watches(kind);
         }
@@ -77,6 +82,12 @@ impl World {
     }
 
     fn count(&mut self, request: &Request, result: &ApiResult, kind: Kind) {
+        let code = match (result, request) {
+            (Err(error), _) => error.code(),
+            (Ok(_), Request::Create(_) | Request::Bind { .. }) => 201,
+            (Ok(_), _) => 200,
+        };
+        *self.answers.entry((request.verb(), kind, code)).or_insert(0) += 1;
         match result {
             Ok(answer) => {
                 if matches!(kind, Kind::Pod) {

@@ -22,6 +22,8 @@ pub enum Ending {
     Limit,
     /// The event budget was spent: results are partial.
     Budget,
+    /// The observer wanted no more (a full disk): results are partial.
+    Stopped,
 }
 
 impl World {
@@ -31,13 +33,17 @@ impl World {
         loop {
             let bound = self.bound();
             let next = self.calendar.peek_time().unwrap_or(Time::FAR_FUTURE);
-            if next > self.calendar.now() || self.looked_at.is_none() {
+            if next > self.calendar.now() {
                 if let Some(ending) = self.end_of_instant(next, bound, observer) {
                     return ending;
                 }
-            }
-            if self.counters.events >= self.plan.event_budget {
-                return Ending::Budget;
+                // Budgets end a run at the end of an instant, so that a partial trace is a prefix of the whole one.
+                if self.counters.events >= self.plan.event_budget {
+                    return Ending::Budget;
+                }
+                if observer.wants_stop() {
+                    return Ending::Stopped;
+                }
             }
             self.step(observer);
         }
@@ -87,7 +93,7 @@ impl World {
 
     /// When the run will be quiet if nothing more happens than upkeep and back-off.
     fn quiet_at(&self) -> Option<Time> {
-        (self.calendar.work_pending() == 0 && self.is_idle())
+        self.is_settled()
             .then(|| self.api.truth().last_write().max(self.plan.start_at) + QUIET)
     }
 

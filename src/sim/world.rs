@@ -8,7 +8,7 @@ use crate::component::{Draws, Purpose};
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
-use crate::model::{Action, ApiResult, Cause, Key, Kind, Name, Record, RecordId, Request, Rv, Span, Time};
+use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Name, Record, RecordId, Request, Rv, Span, Time};
 use crate::plant::Plant;
 
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
@@ -29,6 +29,8 @@ pub struct World {
     pub(super) requests: Requests,
     pub(super) next_record: u64,
     pub(super) counters: Counters,
+    /// Answers by verb, kind and code: `apiserver_request_total`.
+    pub(super) answers: Map<(&'static str, Kind, u16), u64>,
     /// Records not yet given to the observer.
     pub(super) fresh: Vec<Record>,
     /// Scratch: watches without a scheduled delivery.
@@ -186,6 +188,11 @@ impl World {
         self.counters
     }
 
+    /// Answers of the API server by verb, kind and HTTP code.
+    pub fn answers(&self) -> impl Iterator<Item = (&(&'static str, Kind, u16), &u64)> {
+        self.answers.iter()
+    }
+
     /// The API server with the truth, for probes and invariants.
     pub fn api(&self) -> &ApiServer {
         &self.api
@@ -234,6 +241,11 @@ impl World {
         if let Some(index) = process {
             record.seen_rv = self.processes[index].informers.last_rv(key.kind);
         }
+    }
+
+    /// Nothing is left to do but upkeep and retries that wait for their back-off.
+    pub fn is_settled(&self) -> bool {
+        self.calendar.work_pending() == 0 && self.is_idle()
     }
 
     /// Nothing is queued or in flight anywhere.

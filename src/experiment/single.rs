@@ -1,0 +1,257 @@
+//! Runs one plan, or all variants of a scenario, with everything that looks at them.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde_json::Value as Json;
+
+use crate::model::{Kind, Span};
+use crate::plot::chart::{FaultSpan, Mark};
+use crate::plot::charts::{ChartData, run_charts};
+use crate::plot::png::Renderer;
+use crate::plot::svg;
+use crate::probes::expectations::Expectations;
+use crate::report::output_folder::{OutputError, OutputFolder};
+use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
+use crate::rules::codec;
+use crate::sim::plan::{End, Expectation};
+use crate::sim::{Ending, Plan, World};
+use crate::trace::events_csv::EventsCsv;
+use crate::trace::metrics_csv::MetricsCsv;
+use crate::trace::sink::CsvSink;
+
+use super::watcher::{Files, Watcher};
+
+/// Is told now and then how far a run is.
+pub trait Progress: Sync {
+    /// World number `world` has simulated this much.
+    fn tick(&self, _world: usize, _simulated: Span, _records: u64) {}
+}
+
+/// Nobody waits.
+pub struct NoProgress;
+
+impl Progress for NoProgress {}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its summary.
+    pub summary: Summary,
+    /// What its charts show.
+    pub chart_data: ChartData,
+    /// The objects at the end, as `kubectl get -o json` prints them, in order of kind, namespace and name.
+    pub final_objects: Vec<Json>,
+    /// Why it ended.
+    pub ending: Ending,
+    /// Events taken from the calendar.
+    pub events: u64,
+    /// Virtual time.
+    pub simulated: Span,
+}
+
+/// Why there are no results.
+#[derive(Debug)]
+pub enum RunError {
+    /// They cannot be written.
+    Output(OutputError),
+    /// The plan's objects cannot exist.
+    Plan(String),
+    /// A chart cannot be drawn.
+    Chart(String),
+}
+
+impl From<OutputError> for RunError {
+    fn from(error: OutputError) -> RunError {
+        RunError::Output(error)
+    }
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::Output(error) => error.fmt(f),
+            RunError::Plan(text) | RunError::Chart(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs one plan. With a folder it writes trace.csv, events.csv, metrics.csv and summary.json under `prefix`
+/// (empty, or `relist/`).
+///
+/// # Errors
+/// The plan's objects are refused, or the results cannot be written.
+pub fn run(
+    plan: Arc<Plan>,
+    index: usize,
+    folder: Option<(&OutputFolder, &str)>,
+    progress: &dyn Progress,
+) -> Result<Outcome, RunError> {
+    let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
+    let own: Vec<Expectation> = plan.expectations.iter().filter(|e| applies(e, &plan.variant)).cloned().collect();
+    let files = folder.map(|(folder, prefix)| open_files(folder, prefix, &plan)).transpose()?;
+    let expectations = Expectations::new(&own, plan.start_at);
+    let length = match plan.end {
+        End::After(span) | End::Quiet { limit: span } => span,
+    };
+    let mut watcher = Watcher::new(plan.start_at, length, expectations, files, progress, index);
+    let ending = world.run(&mut watcher);
+    watcher.expectations.finish(world.ended_at());
+    let mut summary = summarise(&plan, &world, &watcher, ending);
+    summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
+    let chart_data = chart_data(&plan, &mut watcher);
+    if let Some((folder, prefix)) = folder {
+        close_files(&mut watcher, folder, prefix)?;
+        if !prefix.is_empty() {
+            folder.write(&format!("{prefix}{FILE_NAME}"), summary.to_json().as_bytes())?;
+        }
+    }
+    Ok(Outcome {
+        summary,
+        chart_data,
+        final_objects: final_objects(&world),
+        ending,
+        events: world.counters().events,
+        simulated: world.ended_at() - plan.start_at,
+    })
+}
+
+fn applies(expectation: &Expectation, variant: &str) -> bool {
+    expectation.only_in.as_ref().is_none_or(|only| only == variant)
+}
+
+fn open_files(folder: &OutputFolder, prefix: &str, plan: &Plan) -> Result<Files, OutputError> {
+    let open = |name: &str| -> Result<Box<dyn Write>, OutputError> {
+        Ok(Box::new(folder.create(&format!("{prefix}{name}"))?))
+    };
+    Ok(Files {
+        trace: CsvSink::new(open("trace.csv")?, plan.start_at),
+        events: EventsCsv::new(open("events.csv")?, plan.start_at),
+        metrics: MetricsCsv::new(open("metrics.csv")?, plan.start_at),
+    })
+}
+
+fn close_files(watcher: &mut Watcher<'_>, folder: &OutputFolder, prefix: &str) -> Result<(), OutputError> {
+    let Some(files) = watcher.files.take() else { return Ok(()) };
+    let failed = |name: &str| {
+        let name = format!("{prefix}{name}");
+        move |error| folder.write_error(&name, error)
+    };
+    files.trace.finish().map(drop).map_err(failed("trace.csv"))?;
+    files.events.finish().map(drop).map_err(failed("events.csv"))?;
+    files.metrics.finish().map(drop).map_err(failed("metrics.csv"))
+}
+
+fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) -> Summary {
+    let counters = world.counters();
+    let mut summary = Summary::new(plan.name.clone(), plan.version.as_str());
+    summary.variant = plan.variant.clone();
+    summary.seed = plan.seed;
+    summary.replication = plan.replication;
+    summary.hash = watcher.hash.hash().to_string();
+    summary.simulated_seconds = Value(Some((world.ended_at() - plan.start_at).as_seconds()));
+    summary.events = counters.events;
+    summary.requests = counters.requests;
+    summary.notices = plan.notices.clone();
+    summary.partial_reason = match ending {
+        Ending::Budget => Some(format!("event budget of {} spent", plan.event_budget)),
+        Ending::Stopped => Some("results could not be written".to_string()),
+        Ending::Duration | Ending::Quiet => None,
+        Ending::Limit => {
+            summary.notices.push("the run was not quiet when the longest time allowed without a duration was over".to_string());
+            None
+        }
+    };
+    summary.partial = summary.partial_reason.is_some();
+    let verdicts = watcher.expectations.verdicts();
+    summary.expectations = verdicts
+        .iter()
+        .map(|verdict| ExpectationResult {
+            variant: String::new(),
+            that: verdict.that.clone(),
+            when: verdict.when.clone(),
+            met: verdict.met,
+            time_s: Value(verdict.decided_at.map(|at| at.seconds_since(plan.start_at))),
+            detail: verdict.detail.clone(),
+        })
+        .collect();
+    summary
+}
+
+fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>) -> ChartData {
+    let spans = plan.faults.iter().map(|fault| FaultSpan {
+        from: fault.at.as_seconds(),
+        to: (fault.at + fault.duration.unwrap_or(Span::ZERO)).as_seconds(),
+        label: fault.text.clone(),
+    });
+    let marks =
+        plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
+    ChartData {
+        variant: plan.variant.clone(),
+        series: std::mem::take(&mut watcher.series),
+        spans: spans.collect(),
+        marks: marks.collect(),
+    }
+}
+
+fn final_objects(world: &World) -> Vec<Json> {
+    let mut objects = Vec::new();
+    for info in &crate::model::kind::KINDS {
+        if matches!(info.kind, Kind::Event | Kind::Lease) {
+            continue;
+        }
+        let mut of_kind: Vec<_> = world.api().truth().iter(info.kind).collect();
+        of_kind.sort_by_key(|object| object.key());
+        objects.extend(of_kind.into_iter().map(codec::encode));
+    }
+    objects
+}
+
+/// Runs all variants, in parallel, results in the plans' order; writes a folder a variant, and summary.json and charts/
+/// on top. The folder is not yet committed.
+///
+/// # Errors
+/// Those of [`run`], or a chart cannot be drawn or written.
+pub fn run_all(
+    plans: Vec<Plan>,
+    folder: Option<&OutputFolder>,
+    progress: &dyn Progress,
+) -> Result<Vec<Outcome>, RunError> {
+    let outcomes: Result<Vec<Outcome>, RunError> = plans
+        .into_par_iter()
+        .enumerate()
+        .map(|(index, plan)| {
+            let prefix = if plan.variant.is_empty() { String::new() } else { format!("{}/", plan.variant) };
+            run(Arc::new(plan), index, folder.map(|folder| (folder, prefix.as_str())), progress)
+        })
+        .collect();
+    let outcomes = outcomes?;
+    if let Some(folder) = folder {
+        folder.write(FILE_NAME, top_summary(&outcomes).to_json().as_bytes())?;
+        write_charts(&outcomes, folder)?;
+    }
+    Ok(outcomes)
+}
+
+/// The summary on top: the run's own, or that over all variants.
+pub fn top_summary(outcomes: &[Outcome]) -> Summary {
+    match outcomes {
+        [only] => only.summary.clone(),
+        many => Summary::over(many.iter().map(|outcome| outcome.summary.clone()).collect()),
+    }
+}
+
+fn write_charts(outcomes: &[Outcome], folder: &OutputFolder) -> Result<(), RunError> {
+    let data: Vec<ChartData> = outcomes.iter().map(|outcome| outcome.chart_data.clone()).collect();
+    let renderer = Renderer::default();
+    for (stem, chart) in run_charts(&outcomes[0].summary.name, &data) {
+        let drawing = svg::draw(&chart);
+        folder.write(&format!("charts/{stem}.svg"), drawing.as_bytes())?;
+        let png = renderer.png(&drawing).map_err(|error| RunError::Chart(error.to_string()))?;
+        folder.write(&format!("charts/{stem}.png"), &png)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! All metrics of a world at an instant: those of its components, and those that kube-state-metrics would show.
+//!
+//! Names are those of the real components; what has no counterpart begins with `kubesim_`.
+
+use crate::component::MetricSink;
+use crate::model::{Kind, Map, Name, Object, Time, Uid};
+use crate::plot::charts;
+use crate::sim::World;
+
+/// Gives every metric to the sink, in an order that depends on names only.
+pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
+    for process in world.processes().iter().filter(|process| process.alive) {
+        for slot in &process.components {
+            slot.component.metrics(now, sink);
+        }
+    }
+    workloads(world, sink);
+    requests(world, sink);
+    staleness(world, now, sink);
+}
+
+fn requests(world: &World, sink: &mut dyn MetricSink) {
+    let mut answers: Vec<_> = world.answers().collect();
+    answers.sort();
+    for ((verb, kind, code), count) in answers {
+        let code = code.to_string();
+        let labels = [("code", code.as_str()), ("resource", kind.info().plural), ("verb", *verb)];
+        sink.sample("apiserver_request_total", &labels, *count as f64);
+    }
+}
+
+fn staleness(world: &World, now: Time, sink: &mut dyn MetricSink) {
+    for watch in world.api().watches() {
+        let age = world.api().oldest_missing(watch).map_or(0.0, |missing| (now - missing).as_seconds());
+        let process = &world.processes()[watch.owner.0].name;
+        sink.sample(charts::STALENESS, &[("process", process.as_str()), ("kind", watch.kind.as_str())], age);
+    }
+}
+
+/// Active pods by the uid of their controller.
+type PodCounts = Map<Uid, u32>;
+
+fn workloads(world: &World, sink: &mut dyn MetricSink) {
+    let truth = world.api().truth();
+    let stored = pods_by_controller(truth.iter(Kind::Pod));
+    let cached = controller_cache(world);
+    let mut sets: Vec<&Object> = truth.iter(Kind::ReplicaSet).collect();
+    sets.sort_by_key(|object| object.key());
+    let mut of_deployment: Map<Uid, (u32, u32)> = Map::default();
+    for object in sets {
+        let Some(set) = object.as_replica_set() else { continue };
+        let count = |counts: &PodCounts| counts.get(&set.meta.uid).copied().unwrap_or(0);
+        let pods = (count(&stored), cached.as_ref().map_or(0, count));
+        if let Some(owner) = set.meta.controller() {
+            let sum = of_deployment.entry(owner.uid.clone()).or_insert((0, 0));
+            *sum = (sum.0 + pods.0, sum.1 + pods.1);
+        }
+        let labels = [("namespace", set.meta.namespace.as_str()), ("replicaset", set.meta.name.as_str())];
+        sink.sample(charts::REPLICASET_DESIRED, &labels, f64::from(set.spec.replicas));
+        sink.sample(charts::REPLICASET_STATUS, &labels, f64::from(set.status.replicas));
+        sink.sample("kube_replicaset_status_ready_replicas", &labels, f64::from(set.status.ready_replicas));
+        pod_counts("replicaset", object, pods, cached.is_some(), sink);
+    }
+    let mut deployments: Vec<&Object> = truth.iter(Kind::Deployment).collect();
+    deployments.sort_by_key(|object| object.key());
+    for object in deployments {
+        let Some(deployment) = object.as_deployment() else { continue };
+        let labels = [("namespace", deployment.meta.namespace.as_str()), ("deployment", deployment.meta.name.as_str())];
+        let status = &deployment.status;
+        sink.sample(charts::DEPLOYMENT_DESIRED, &labels, f64::from(deployment.spec.replicas));
+        sink.sample(charts::DEPLOYMENT_STATUS, &labels, f64::from(status.replicas));
+        sink.sample("kube_deployment_status_replicas_ready", &labels, f64::from(status.ready_replicas));
+        sink.sample("kube_deployment_status_replicas_available", &labels, f64::from(status.available_replicas));
+        sink.sample("kube_deployment_status_replicas_updated", &labels, f64::from(status.updated_replicas));
+        let pods = of_deployment.get(&deployment.meta.uid).copied().unwrap_or((0, 0));
+        pod_counts("deployment", object, pods, cached.is_some(), sink);
+    }
+}
+
+fn pod_counts(kind: &str, object: &Object, pods: (u32, u32), is_cached: bool, sink: &mut dyn MetricSink) {
+    let meta = object.meta();
+    let labels = [("kind", kind), ("namespace", meta.namespace.as_str()), ("name", meta.name.as_str())];
+    sink.sample(charts::PODS_STORED, &labels, f64::from(pods.0));
+    if is_cached {
+        sink.sample(charts::PODS_CACHED, &labels, f64::from(pods.1));
+    }
+}
+
+/// Pods in the cache of the process that runs the ReplicaSet controller; `None` while it is down.
+fn controller_cache(world: &World) -> Option<PodCounts> {
+    let name = Name::new("replicaset");
+    let mut running = world.processes().iter().filter(|process| process.alive);
+    let process = running.find(|process| process.components.iter().any(|slot| slot.name == name))?;
+    Some(pods_by_controller(process.informers.list(Kind::Pod).into_iter()))
+}
+
+fn pods_by_controller<'a>(objects: impl Iterator<Item = &'a Object>) -> PodCounts {
+    let mut counts = PodCounts::default();
+    for pod in objects.filter_map(Object::as_pod).filter(|pod| pod.is_active()) {
+        if let Some(owner) = pod.meta.controller() {
+            *counts.entry(owner.uid.clone()).or_insert(0) += 1;
+        }
+    }
+    counts
+}

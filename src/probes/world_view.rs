@@ -1,0 +1,80 @@
+//! The observed state of a world: what `kubectl get` would answer from etcd at the end of an instant.
+
+use crate::component::MetricSink;
+use crate::model::api::{FieldRequirement, ObjectSelector};
+use crate::model::{Key, Kind, Name, Object, Selector, Time};
+use crate::rules::codec;
+use crate::sim::World;
+
+use super::metrics;
+use super::observed::{Lookup, Observed};
+
+/// A world as expectations see it.
+pub struct WorldView<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// The instant, which can be later than the world's last event.
+    pub now: Time,
+}
+
+impl Observed for WorldView<'_> {
+    fn object(&self, key: &Key) -> Lookup {
+        let truth = self.world.api().truth();
+        match truth.get(key) {
+            Some(object) => Lookup::Found(codec::encode(object)),
+            None if truth.ever_existed(key) => Lookup::Gone,
+            None => Lookup::NeverExisted,
+        }
+    }
+
+    fn count(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector, fields: &[FieldRequirement]) -> i64 {
+        let selector = ObjectSelector { labels: labels.clone(), fields: fields.to_vec() };
+        let is_counted = |object: &&Object| {
+            namespace.is_none_or(|namespace| object.meta().namespace == *namespace) && selector.matches(object)
+        };
+        self.world.api().truth().iter(kind).filter(is_counted).count() as i64
+    }
+
+    fn metric(&self, name: &str, labels: &[(String, String)]) -> Result<f64, String> {
+        let mut sum = Sum { name, labels, found: None, names: Vec::new() };
+        metrics::collect(self.world, self.now, &mut sum);
+        match sum.found {
+            Some(value) => Ok(value),
+            None if sum.names.contains(&name) => Ok(0.0),
+            None => Err(unknown_metric(name, sum.names)),
+        }
+    }
+
+    fn keys(&self, kind: Kind) -> Vec<Key> {
+        let mut keys: Vec<Key> = self.world.api().truth().iter(kind).map(Object::key).collect();
+        keys.sort();
+        keys
+    }
+}
+
+fn unknown_metric(name: &str, mut names: Vec<&'static str>) -> String {
+    names.sort_unstable();
+    names.dedup();
+    match crate::rules::suggest::nearest(name, names.iter().copied()) {
+        Some(close) => format!("no metric {name}; did you mean {close}?"),
+        None => format!("no metric {name}; there are {}", names.join(", ")),
+    }
+}
+
+/// Adds up the series of one metric whose labels match.
+struct Sum<'a> {
+    name: &'a str,
+    labels: &'a [(String, String)],
+    found: Option<f64>,
+    names: Vec<&'static str>,
+}
+
+impl MetricSink for Sum<'_> {
+    fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        self.names.push(metric);
+        let wanted = |(key, value): &(String, String)| labels.iter().any(|(k, v)| k == key && v == value);
+        if metric == self.name && self.labels.iter().all(wanted) {
+            *self.found.get_or_insert(0.0) += value;
+        }
+    }
+}
