@@ -9,3 +9,4 @@ pub mod model;
 pub mod rules;
 pub mod scenario;
 pub mod sim;
+pub mod trace;
