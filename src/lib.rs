@@ -6,6 +6,7 @@ pub mod controllers;
 pub mod engine;
 pub mod kubectl;
 pub mod model;
+pub mod plot;
 pub mod report;
 pub mod rules;
 pub mod scenario;
