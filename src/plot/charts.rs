@@ -120,9 +120,9 @@ impl Workload {
         };
         let named = [
             ("desired (spec.replicas)", desired),
-            ("pods in the store", PODS_STORED),
-            ("pods in the controller's cache", PODS_CACHED),
-            ("as the controller reports (status.replicas)", status),
+            ("in the store", PODS_STORED),
+            ("in the controller's cache", PODS_CACHED),
+            ("as it reports (status.replicas)", status),
         ];
         let is_own = |key: &SeriesKey| {
             let name = if key.metric.starts_with("kubesim_") { "name" } else { self.kind };
@@ -208,7 +208,8 @@ fn by_variant(
     Chart { note: notes.join(" "), panels, same_scale: true, ..Chart::default() }
 }
 
-/// The series of a metric with the highest peaks over all variants, by key, and a note on the others.
+/// The series of a metric with the highest peaks over all variants, the highest last (it is drawn on top), and a note on
+/// the others.
 fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<String>) {
     let keys: BTreeSet<&SeriesKey> =
         data.iter().flat_map(|run| run.series.keys()).filter(|key| key.metric == metric).collect();
@@ -224,9 +225,7 @@ fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<
         notes.push(format!("Not shown: {hidden} more, none ever above {}.", format_f64(*highest_hidden)));
         ranked.truncate(MOST_SERIES);
     }
-    let mut shown: Vec<&SeriesKey> = ranked.into_iter().map(|(_, key)| key).collect();
-    shown.sort();
-    (shown, notes)
+    (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
 }
 
 fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, series: Vec<Series>) -> Panel {

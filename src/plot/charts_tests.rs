@@ -74,6 +74,21 @@ fn the_charts_of_variants_draw() {
 }
 
 #[test]
+fn a_crowded_chart_draws() {
+    let mut data = lost_event("", Some(300.0));
+    data.marks.clear();
+    for n in 0..9_u32 {
+        let label = format!("kubectl scale deployment/checkout-service-{n} --replicas={n} -n production");
+        data.marks.push(Mark { at: f64::from(n * n) * 25.0, label });
+        let name = format!("a-controller-with-a-rather-long-name-{n}");
+        let depth = |second: u32| f64::from((second * (n + 3)) % (700 * (n + 1)));
+        let points = (0..1_800).map(|second| (f64::from(second), depth(second))).collect();
+        data.series.insert(SeriesKey::new(QUEUE_DEPTH, &[("name", &name)]), points);
+    }
+    draw_all("crowded", &[data]);
+}
+
+#[test]
 fn a_panel_shows_what_is_desired_stored_and_believed() {
     let chart = replicas("x", &[lost_event("", None)]);
     let titles: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();

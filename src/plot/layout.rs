@@ -46,24 +46,40 @@ pub fn rows(placed: &[Placed]) -> i32 {
     placed.iter().map(|item| item.row + 1).max().unwrap_or(0)
 }
 
-/// Places labels like flags at their `x`, each in the lowest row where it overlaps no other, in at most `most_rows`; row 0
-/// is the topmost in use. Returns them in the order given, `None` for one that found no room.
+/// Places labels like flags at their poles `x`, each in the lowest row where it overlaps no other, in at most `most_rows`;
+/// row 0 is the topmost in use. Where they are too many they are shortened. Returns them in the order given, `None` for
+/// one that finds no room even so.
 pub fn flags(labels: &[(i32, &str)], left: i32, right: i32, most_rows: usize) -> Vec<Option<Placed>> {
-    const WIDEST: i32 = 330;
+    const WIDTHS: [i32; 5] = [560, 400, 280, 180, 110];
+    let mut placed = Vec::new();
+    for widest in WIDTHS {
+        placed = flags_within(labels, (left, right), most_rows, widest);
+        if placed.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    placed
+}
+
+fn flags_within(
+    labels: &[(i32, &str)],
+    (left, right): (i32, i32),
+    most_rows: usize,
+    widest: i32,
+) -> Vec<Option<Placed>> {
     const GAP: i32 = 10;
     let mut order: Vec<usize> = (0..labels.len()).collect();
-    // From the right: a label further left that would cover its neighbour goes above it, and its line stays left of it.
+    // From the right: a label further left that would cover its neighbour goes above it, and its pole stays left of it.
     order.sort_by_key(|&index| std::cmp::Reverse((labels[index].0, index)));
     let mut taken: Vec<Vec<(i32, i32)>> = vec![Vec::new(); most_rows];
     let mut placed: Vec<Option<Placed>> = vec![None; labels.len()];
     for index in order {
-        let (at, label) = labels[index];
-        let text = text::shortened(label, LABEL_SIZE, WIDEST.min(right - left));
-        let width = text::width(&text, LABEL_SIZE);
-        let x = at.min(right - width).max(left);
-        let free = taken.iter().position(|row| row.iter().all(|&(from, to)| x + width + GAP <= from || to + GAP <= x));
+        let (pole, label) = labels[index];
+        let (x, text) = beside_pole(pole, label, (left, right), widest);
+        let end = x + text::width(&text, LABEL_SIZE);
+        let free = taken.iter().position(|row| row.iter().all(|&(from, to)| end + GAP <= from || to + GAP <= x));
         if let Some(level) = free {
-            taken[level].push((x, x + width));
+            taken[level].push((x, end));
             placed[index] = Some(Placed { x, row: level as i32, text });
         }
     }
@@ -72,6 +88,17 @@ pub fn flags(labels: &[(i32, &str)], left: i32, right: i32, most_rows: usize) ->
         item.row = used - 1 - item.row;
     }
     placed
+}
+
+/// A label begins at its pole, or ends there when there is more room to the left and too little to the right.
+fn beside_pole(pole: i32, label: &str, (left, right): (i32, i32), widest: i32) -> (i32, String) {
+    let wanted = text::width(label, LABEL_SIZE).min(widest);
+    let (room_right, room_left) = (right - pole, pole - left);
+    if room_right >= wanted || room_right >= room_left {
+        return (pole, text::shortened(label, LABEL_SIZE, wanted.min(room_right)));
+    }
+    let text = text::shortened(label, LABEL_SIZE, wanted.min(room_left));
+    (pole - text::width(&text, LABEL_SIZE), text)
 }
 
 #[cfg(test)]
@@ -102,6 +129,9 @@ mod tests {
                 assert!(one.row != two.row || apart, "{one:?} {two:?}");
             }
         }
+        // Eight poles 60 px apart find room in two rows once shortened to 110 px; three at one place never do.
+        let row: Vec<(i32, &str)> = (0..8).map(|n| (60 + n * 61, label)).collect();
+        assert!(flags(&row, 50, 980, 2).iter().all(Option::is_some));
         let crowded = flags(&[(60, label), (61, label), (62, label)], 50, 980, 2);
         assert_eq!(crowded.iter().filter(|item| item.is_none()).count(), 1);
     }

@@ -35,14 +35,14 @@ pub const MOST_SERIES: usize = 8;
 /// that covers it; dashes let it show through as well. Colours are those of Okabe and Ito (2008), light ones wide.
 pub fn pen(index: usize) -> Pen {
     const PENS: [Pen; MOST_SERIES] = [
-        Pen { colour: RGBColor(86, 180, 233), width: 8, dash: &[] },
-        Pen { colour: RGBColor(230, 159, 0), width: 5, dash: &[] },
+        Pen { colour: RGBColor(86, 180, 233), width: 9, dash: &[] },
+        Pen { colour: RGBColor(230, 159, 0), width: 6, dash: &[] },
         Pen { colour: RGBColor(0, 114, 178), width: 3, dash: &[] },
         Pen { colour: RGBColor(0, 0, 0), width: 2, dash: &[10, 6] },
         Pen { colour: RGBColor(213, 94, 0), width: 2, dash: &[4, 5] },
         Pen { colour: RGBColor(0, 158, 115), width: 2, dash: &[14, 4, 3, 4] },
         Pen { colour: RGBColor(204, 121, 167), width: 2, dash: &[2, 4] },
-        Pen { colour: RGBColor(120, 120, 120), width: 1, dash: &[] },
+        Pen { colour: RGBColor(120, 60, 0), width: 2, dash: &[] },
     ];
     PENS[index % MOST_SERIES]
 }

@@ -46,7 +46,7 @@ impl<'a> PlacedPanel<'a> {
     /// Draws it at this height of the paper.
     pub fn draw(&self, canvas: &mut Canvas<'_>, top: i32) {
         self.draw_title(canvas, top);
-        self.draw_legend(canvas, top + TITLE_HEIGHT);
+        self.draw_legend(canvas, top + self.title_height());
         self.draw_faults(canvas, top);
         self.draw_grid(canvas, top);
         self.draw_flag_lines(canvas, top);
@@ -57,8 +57,13 @@ impl<'a> PlacedPanel<'a> {
         self.draw_flags(canvas, top);
     }
 
+    /// A title with nothing to say takes no room, unless labels were left out.
+    fn title_height(&self) -> i32 {
+        if self.title().is_empty() { 0 } else { TITLE_HEIGHT }
+    }
+
     fn strip_top(&self) -> i32 {
-        TITLE_HEIGHT + layout::rows(&self.legend) * ROW_HEIGHT
+        self.title_height() + layout::rows(&self.legend) * ROW_HEIGHT
     }
 
     fn plot_top(&self) -> i32 {
@@ -78,14 +83,18 @@ impl<'a> PlacedPanel<'a> {
         self.values.pixel(value, top + self.plot_bottom(), top + self.plot_top())
     }
 
-    fn draw_title(&self, canvas: &mut Canvas<'_>, top: i32) {
+    fn title(&self) -> String {
         let hidden = self.flags.iter().filter(|flag| flag.is_none()).count();
-        let title = match hidden {
-            0 => self.panel.title.clone(),
-            1 => format!("{} (1 label finds no room)", self.panel.title),
-            _ => format!("{} ({hidden} labels find no room)", self.panel.title),
+        let note = match hidden {
+            0 => String::new(),
+            1 => "(1 label finds no room)".to_string(),
+            _ => format!("({hidden} labels find no room)"),
         };
-        let title = super::text::shortened(&title, PANEL_TITLE_SIZE, self.right - self.left);
+        format!("{} {note}", self.panel.title).trim().to_string()
+    }
+
+    fn draw_title(&self, canvas: &mut Canvas<'_>, top: i32) {
+        let title = super::text::shortened(&self.title(), PANEL_TITLE_SIZE, self.right - self.left);
         canvas.text(&title, (self.left, top + TITLE_HEIGHT / 2), PANEL_TITLE_SIZE, palette::INK, Align::Left);
     }
 
