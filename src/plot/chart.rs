@@ -1,0 +1,87 @@
+//! What a chart shows, in plain data.
+
+/// A chart: panels below each other over one time axis.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Chart {
+    /// Title.
+    pub title: String,
+    /// Smaller text under it: scenario, seed. Long text is broken into lines.
+    pub subtitle: String,
+    /// Smaller text at the bottom: what is not shown.
+    pub note: String,
+    /// The panels, from top to bottom.
+    pub panels: Vec<Panel>,
+    /// All panels have the same scale of values, so that they can be compared.
+    pub same_scale: bool,
+}
+
+/// One panel.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Panel {
+    /// Title, e.g. the object or the variant.
+    pub title: String,
+    /// What the values are, with their unit: `pods`, `seconds`.
+    pub y_label: String,
+    /// Whether values are counts.
+    pub values: ValueKind,
+    /// The series, the most important last: it is drawn on top.
+    pub series: Vec<Series>,
+    /// Spans to shade.
+    pub spans: Vec<FaultSpan>,
+    /// Instants to mark.
+    pub marks: Vec<Mark>,
+}
+
+/// What the values of a panel are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ValueKind {
+    /// Whole numbers: ticks are whole too.
+    #[default]
+    Counts,
+    /// Any number.
+    Measures,
+}
+
+/// One series.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub style: Style,
+    /// Seconds since the start, ascending, and value. Points that are not finite are left out.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// A step function: a value holds until the next point, the last one until the end of the chart.
+    Step,
+    /// Straight lines between points.
+    Line,
+    /// Straight lines, filled down to 0.
+    Area,
+    /// Dots.
+    Points,
+}
+
+/// A span of time to shade.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FaultSpan {
+    /// Seconds since the start.
+    pub from: f64,
+    /// Seconds since the start; equal to `from` for something without a duration.
+    pub to: f64,
+    /// What happened.
+    pub label: String,
+}
+
+/// An instant to mark.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// Seconds since the start.
+    pub at: f64,
+    /// What happened.
+    pub label: String,
+}

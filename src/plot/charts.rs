@@ -1,0 +1,242 @@
+//! The charts that a run leaves behind: replicas, queues, staleness.
+//!
+//! With several variants the panels of one chart stand below each other on one scale, the variant in their titles.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};
+use super::palette::MOST_SERIES;
+use crate::model::Map;
+use crate::trace::metrics_csv::push_labels;
+use crate::trace::number::format_f64;
+
+/// `spec.replicas`; labels `namespace`, `deployment`.
+pub const DEPLOYMENT_DESIRED: &str = "kube_deployment_spec_replicas";
+/// `status.replicas`, computed by the controller from its cache; labels `namespace`, `deployment`.
+pub const DEPLOYMENT_STATUS: &str = "kube_deployment_status_replicas";
+/// `spec.replicas`; labels `namespace`, `replicaset`.
+pub const REPLICASET_DESIRED: &str = "kube_replicaset_spec_replicas";
+/// `status.replicas`, computed by the controller from its cache; labels `namespace`, `replicaset`.
+pub const REPLICASET_STATUS: &str = "kube_replicaset_status_replicas";
+/// Active pods of a workload in the store; labels `kind` (`deployment`, `replicaset`), `namespace`, `name`.
+pub const PODS_STORED: &str = "kubesim_workload_pods";
+/// The same in the cache of its controller; same labels.
+pub const PODS_CACHED: &str = "kubesim_workload_pods_cached";
+/// Keys waiting in a work queue; label `name`.
+pub const QUEUE_DEPTH: &str = "workqueue_depth";
+/// How old an informer's cache is; labels `process`, `kind`.
+pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
+
+/// Most panels of one chart.
+const MOST_PANELS: usize = 6;
+
+/// A metric and its labels.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SeriesKey {
+    /// Its name.
+    pub metric: String,
+    /// Its labels, in the metric's own order.
+    pub labels: Vec<(String, String)>,
+}
+
+impl SeriesKey {
+    /// A key.
+    pub fn new(metric: &str, labels: &[(&str, &str)]) -> SeriesKey {
+        let labels = labels.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        SeriesKey { metric: metric.to_string(), labels: labels.collect() }
+    }
+
+    /// The value of a label; empty without it.
+    pub fn label(&self, name: &str) -> &str {
+        self.labels.iter().find(|(label, _)| label == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// As Prometheus writes it: `workqueue_depth{name="replicaset"}`.
+impl fmt::Display for SeriesKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut labels = String::new();
+        push_labels(&mut labels, &self.labels);
+        if labels.is_empty() { f.write_str(&self.metric) } else { write!(f, "{}{{{labels}}}", self.metric) }
+    }
+}
+
+/// What one run gives to its charts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ChartData {
+    /// The variant; empty when there is one only.
+    pub variant: String,
+    /// All series: seconds since the start, ascending, and value.
+    pub series: Map<SeriesKey, Vec<(f64, f64)>>,
+    /// Faults.
+    pub spans: Vec<FaultSpan>,
+    /// What people did.
+    pub marks: Vec<Mark>,
+}
+
+/// The charts of a scenario with the stems of their file names: `replicas`, `queues`, `staleness`. One for which there is
+/// no series is left out. `data` holds a run for each variant, in the scenario's order.
+pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
+    let charts = [
+        ("replicas", replicas(scenario, data)),
+        ("queues", queues(scenario, data)),
+        ("staleness", staleness(scenario, data)),
+    ];
+    charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty()).collect()
+}
+
+/// A Deployment or ReplicaSet. Deployments come first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Workload {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+}
+
+impl Workload {
+    /// The workload whose desired replicas these are.
+    fn of(key: &SeriesKey) -> Option<Workload> {
+        let kind = match key.metric.as_str() {
+            DEPLOYMENT_DESIRED => "deployment",
+            REPLICASET_DESIRED => "replicaset",
+            _ => return None,
+        };
+        Some(Workload { kind, namespace: key.label("namespace").to_string(), name: key.label(kind).to_string() })
+    }
+
+    fn title(&self) -> String {
+        match self.namespace.as_str() {
+            "" | "default" => format!("{}/{}", self.kind, self.name),
+            namespace => format!("{namespace}/{}/{}", self.kind, self.name),
+        }
+    }
+
+    /// The series of this workload, drawn in this order.
+    fn series(&self, data: &ChartData) -> Vec<Series> {
+        let (desired, status) = match self.kind {
+            "deployment" => (DEPLOYMENT_DESIRED, DEPLOYMENT_STATUS),
+            _ => (REPLICASET_DESIRED, REPLICASET_STATUS),
+        };
+        let named = [
+            ("desired (spec.replicas)", desired),
+            ("in the store", PODS_STORED),
+            ("in the controller's cache", PODS_CACHED),
+            ("as it reports (status.replicas)", status),
+        ];
+        let is_own = |key: &SeriesKey| {
+            let name = if key.metric.starts_with("kubesim_") { "name" } else { self.kind };
+            let kind_fits = name != "name" || key.label("kind") == self.kind;
+            kind_fits && key.label("namespace") == self.namespace && key.label(name) == self.name
+        };
+        let found = named.iter().filter_map(|(name, metric)| {
+            let (_, points) = data.series.iter().find(|(key, _)| key.metric == *metric && is_own(key))?;
+            Some(Series { name: name.to_string(), style: Style::Step, points: points.clone() })
+        });
+        found.collect()
+    }
+}
+
+/// Replicas desired, in the store, and as the controller believes: a panel for each workload and variant.
+fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
+    let workloads: BTreeSet<Workload> =
+        data.iter().flat_map(|run| run.series.keys()).filter_map(Workload::of).collect();
+    let mut panels = Vec::new();
+    let mut left_out: usize = 0;
+    for workload in &workloads {
+        for run in data {
+            let series = workload.series(run);
+            if series.is_empty() {
+                continue;
+            }
+            if panels.len() == MOST_PANELS {
+                left_out += 1;
+                continue;
+            }
+            panels.push(panel(run, &workload.title(), "pods", ValueKind::Counts, series));
+        }
+    }
+    let note = match left_out {
+        0 => String::new(),
+        n => format!("Not shown: {n} more (at most {MOST_PANELS} are). metrics.csv holds all."),
+    };
+    Chart { title: "Replicas".to_string(), subtitle: scenario.to_string(), note, panels, same_scale: false }
+}
+
+/// Keys waiting in each work queue.
+fn queues(scenario: &str, data: &[ChartData]) -> Chart {
+    let name = |key: &SeriesKey| key.label("name").to_string();
+    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts, Style::Step));
+    (chart.title, chart.subtitle) = ("Work queue depth".to_string(), scenario.to_string());
+    chart
+}
+
+/// How old each informer's cache is.
+fn staleness(scenario: &str, data: &[ChartData]) -> Chart {
+    let name = |key: &SeriesKey| match (key.label("process"), key.label("kind")) {
+        (process, "") => process.to_string(),
+        (process, kind) => format!("{process}: {kind}"),
+    };
+    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures, Style::Line));
+    chart.title = "Staleness of informer caches".to_string();
+    chart.subtitle = format!("{scenario}. Age of the oldest write that the cache lacks");
+    chart
+}
+
+/// A panel for each variant with the series of a metric. The same series have the same pens in all panels; where there are
+/// more than can be told apart, those with the highest peaks are shown.
+fn by_variant(
+    data: &[ChartData],
+    metric: &str,
+    name: impl Fn(&SeriesKey) -> String,
+    (y_label, values, style): (&str, ValueKind, Style),
+) -> Chart {
+    let (shown, mut notes) = highest(data, metric);
+    let mut panels = Vec::new();
+    for run in data.iter().take(MOST_PANELS) {
+        let series: Vec<Series> = shown
+            .iter()
+            .map(|key| Series { name: name(key), style, points: run.series.get(*key).cloned().unwrap_or_default() })
+            .collect();
+        if !series.is_empty() {
+            panels.push(panel(run, "", y_label, values, series));
+        }
+    }
+    if data.len() > MOST_PANELS {
+        notes.push(format!("Not shown: {} more variants.", data.len() - MOST_PANELS));
+    }
+    Chart { note: notes.join(" "), panels, same_scale: true, ..Chart::default() }
+}
+
+/// The series of a metric with the highest peaks over all variants, the highest last (it is drawn on top), and a note on
+/// the others.
+fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<String>) {
+    let keys: BTreeSet<&SeriesKey> =
+        data.iter().flat_map(|run| run.series.keys()).filter(|key| key.metric == metric).collect();
+    let peak = |key: &SeriesKey| {
+        let points = data.iter().filter_map(|run| run.series.get(key)).flatten();
+        points.map(|point| point.1).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    };
+    let mut ranked: Vec<(f64, &SeriesKey)> = keys.into_iter().map(|key| (peak(key), key)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let mut notes = Vec::new();
+    if let Some((highest_hidden, _)) = ranked.get(MOST_SERIES) {
+        let hidden = ranked.len() - MOST_SERIES;
+        notes.push(format!("Not shown: {hidden} more, none ever above {}.", format_f64(*highest_hidden)));
+        ranked.truncate(MOST_SERIES);
+    }
+    (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
+}
+
+fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, series: Vec<Series>) -> Panel {
+    let title = match (what, run.variant.as_str()) {
+        ("", variant) => variant.to_string(),
+        (what, "") => what.to_string(),
+        (what, variant) => format!("{what}, {variant}"),
+    };
+    Panel { title, y_label: y_label.to_string(), values, series, spans: run.spans.clone(), marks: run.marks.clone() }
+}
+
+#[cfg(test)]
+#[path = "charts_tests.rs"]
+mod tests;

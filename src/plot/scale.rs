@@ -1,0 +1,173 @@
+//! Axes: units of time, round ticks, and where a value lies on the paper.
+
+use super::chart::ValueKind;
+use crate::trace::number::format_f64;
+
+/// A unit of time for the axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+}
+
+impl TimeUnit {
+    /// The unit in which a run of this length reads best: seconds up to three minutes, minutes up to three hours.
+    pub fn of(length_s: f64) -> TimeUnit {
+        match length_s {
+            length if length <= 180.0 => TimeUnit::Seconds,
+            length if length <= 10_800.0 => TimeUnit::Minutes,
+            _ => TimeUnit::Hours,
+        }
+    }
+
+    /// Its symbol.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            TimeUnit::Seconds => "s",
+            TimeUnit::Minutes => "min",
+            TimeUnit::Hours => "h",
+        }
+    }
+
+    /// Its length.
+    pub fn seconds(self) -> f64 {
+        match self {
+            TimeUnit::Seconds => 1.0,
+            TimeUnit::Minutes => 60.0,
+            TimeUnit::Hours => 3_600.0,
+        }
+    }
+
+    /// Steps between ticks that people count in.
+    fn steps(self) -> &'static [f64] {
+        match self {
+            TimeUnit::Hours => &[0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 24.0, 48.0, 72.0, 168.0],
+            _ => &[0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0],
+        }
+    }
+}
+
+/// An axis from `low` to `high` with its ticks: value and text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// Value at the beginning.
+    pub low: f64,
+    /// Value at the end, above `low`.
+    pub high: f64,
+    /// Ticks between them.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// The time axis from 0 to `length_s`, in seconds; ticks read in `unit`.
+    pub fn time(length_s: f64, unit: TimeUnit) -> Axis {
+        const MOST_TICKS: f64 = 12.0;
+        let high = if length_s > 0.0 { length_s } else { 1.0 };
+        let length = high / unit.seconds();
+        let fits = |step: &f64| length / step <= MOST_TICKS;
+        let step = if length < 5.0 {
+            round_step(length / MOST_TICKS)
+        } else {
+            unit.steps().iter().copied().find(fits).unwrap_or_else(|| round_step(length / MOST_TICKS))
+        };
+        let ticks = multiples(step, length).map(|value| (value * unit.seconds(), tidy_number(value))).collect();
+        Axis { low: 0.0, high, ticks }
+    }
+
+    /// The axis of values from 0 to at least `largest`. Its end is a tick, with a little room above the largest value.
+    pub fn values(largest: f64, kind: ValueKind) -> Axis {
+        const MOST_TICKS: f64 = 5.0;
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let mut step = round_step(largest / MOST_TICKS);
+        if kind == ValueKind::Counts {
+            step = step.max(1.0);
+        }
+        let mut high = step * (largest / step).ceil();
+        if high - largest < step * 0.05 {
+            high += step;
+        }
+        let ticks = multiples(step, high).map(|value| (value, tidy_number(value))).collect();
+        Axis { low: 0.0, high, ticks }
+    }
+
+    /// The pixel of a value between pixel `from` (of `low`) and pixel `to` (of `high`); values outside go to the ends.
+    pub fn pixel(&self, value: f64, from: i32, to: i32) -> i32 {
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        from + (share * f64::from(to - from)).round() as i32
+    }
+}
+
+/// The smallest of 1, 2 or 5 times a power of ten that is not below `least`.
+fn round_step(least: f64) -> f64 {
+    let mut power = 1.0;
+    while power * 10.0 <= least {
+        power *= 10.0;
+    }
+    while power > least {
+        power /= 10.0;
+    }
+    // Divisions may leave 0.30000000000000004 for 0.3: a hair of tolerance keeps the step.
+    let enough = least * (1.0 - 1e-9);
+    [1.0, 2.0, 5.0].into_iter().map(|factor| factor * power).find(|&step| step >= enough).unwrap_or(10.0 * power)
+}
+
+/// 0, `step`, 2 `step` ... up to `high`.
+fn multiples(step: f64, high: f64) -> impl Iterator<Item = f64> {
+    let count = (high / step + 1e-6).floor() as u32;
+    (0..=count).map(move |n| f64::from(n) * step)
+}
+
+/// A number without the last digits, which only rounding put there.
+fn tidy_number(value: f64) -> String {
+    let rounded: f64 = format!("{value:.9e}").parse().expect("a float reads back");
+    format_f64(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn time_is_read_in_units_that_people_count_in() {
+        let axis = Axis::time(1_800.0, TimeUnit::of(1_800.0));
+        assert_eq!(texts(&axis), ["0", "5", "10", "15", "20", "25", "30"]);
+        assert_eq!(axis.ticks[1].0, 300.0);
+        assert_eq!(TimeUnit::of(90.0), TimeUnit::Seconds);
+        assert_eq!(texts(&Axis::time(0.05, TimeUnit::Seconds))[..3], ["0", "0.005", "0.01"]);
+        // 24 h: a tick every 2 h.
+        let day = Axis::time(86_400.0, TimeUnit::of(86_400.0));
+        assert_eq!((day.ticks.len(), day.ticks[1].1.as_str()), (13, "2"));
+    }
+
+    #[test]
+    fn counts_have_whole_ticks_and_room_above() {
+        // 3 pods: step max(1, 0.6 -> 1) = 1; 3 is a tick itself, so one step is added.
+        assert_eq!(texts(&Axis::values(3.0, ValueKind::Counts)), ["0", "1", "2", "3", "4"]);
+        assert_eq!(texts(&Axis::values(0.0, ValueKind::Counts)), ["0", "1", "2"]);
+        // 5000: step 1000.
+        assert_eq!(texts(&Axis::values(5_000.0, ValueKind::Counts)).last(), Some(&"6000"));
+    }
+
+    #[test]
+    fn small_measures_have_short_ticks() {
+        // 0.0145 / 5 = 0.0029 -> step 0.005; the end is 0.015, closer than 5 % of a step? 0.0005 > 0.00025: no more room.
+        assert_eq!(texts(&Axis::values(0.0145, ValueKind::Measures)), ["0", "0.005", "0.01", "0.015"]);
+        assert_eq!(texts(&Axis::values(0.3, ValueKind::Measures))[1], "0.1");
+    }
+
+    #[test]
+    fn pixels_stay_on_the_paper() {
+        let axis = Axis::values(3.0, ValueKind::Counts);
+        assert_eq!(axis.pixel(0.0, 200, 0), 200);
+        assert_eq!(axis.pixel(2.0, 200, 0), 100);
+        assert_eq!(axis.pixel(1e9, 200, 0), 0);
+    }
+}

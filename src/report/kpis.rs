@@ -1,0 +1,236 @@
+//! KPIs: what docs/kpis.md names, from the records of a run and the facts that only the loop can count.
+
+use std::collections::BTreeMap;
+
+use super::quantile::Sample;
+use super::staleness::{self, InformerStaleness};
+use super::summary::Value;
+use crate::model::{Action, Kind, Map, Record, RecordId, Span, Time};
+use crate::trace::RecordSink;
+
+/// What the loop counts while it runs, because a record does not show it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunFacts {
+    /// When the run started and ended.
+    pub start: Time,
+    /// See `start`.
+    pub end: Time,
+    /// Nothing was left to do at the end: no request, no queued key, no timer that does work.
+    pub settled: bool,
+    /// The last write that changed the cluster: not a lease, not a node's heartbeat, not an Event.
+    pub last_write: Option<Time>,
+    /// Requests answered, watches and informers' lists included, and those answered 409 Conflict.
+    pub requests: u64,
+    /// See `requests`.
+    pub requests_conflict: u64,
+    /// Writes of Kubernetes Events: the rows of events.csv.
+    pub event_writes: u64,
+    /// Every pod created after the start, in order of creation.
+    pub pods: Vec<PodStart>,
+    /// Every informer.
+    pub staleness: Vec<InformerStaleness>,
+}
+
+/// How a pod came up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PodStart {
+    /// Commit of its creation.
+    pub created: Time,
+    /// Commit of the first status that says Ready; `None` when it never came.
+    pub ready: Option<Time>,
+    /// How much of the time between was spent pulling its images.
+    pub pulled: Span,
+}
+
+/// Gathers from the records what KPIs need.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct KpiCollector {
+    /// Keys that wait in a queue: number of the record that put them there, and when.
+    waiting: BTreeMap<RecordId, Time>,
+    queue_wait_ns: Vec<i64>,
+    reconciles: u64,
+    retries: u64,
+    pods_removed: u64,
+    last_disturbance: Option<Time>,
+}
+
+impl RecordSink for KpiCollector {
+    fn record(&mut self, record: &Record) {
+        match record.action {
+            Action::Enqueue => {
+                self.waiting.insert(record.id, record.time);
+            }
+            Action::Reconcile => {
+                self.reconciles += 1;
+                // A reconcile is caused by the add that put its key in the queue; later adds are `coalesced`.
+                if let Some(added) = self.waiting.remove(&record.cause) {
+                    self.queue_wait_ns.push((record.time - added).0);
+                }
+            }
+            Action::ReconcileError => self.retries += 1,
+            Action::Remove if record.key.as_ref().is_some_and(|key| key.kind == Kind::Pod) => self.pods_removed += 1,
+            Action::User | Action::Fault | Action::Load => self.last_disturbance = Some(record.time),
+            _ => {}
+        }
+    }
+}
+
+impl KpiCollector {
+    /// All KPIs, in the order of docs/kpis.md. One without a measurement is `None`, never 0.
+    pub fn finish(self, facts: &RunFacts) -> Map<String, Value> {
+        let mut kpis = Kpis(Map::default());
+        kpis.add("convergence_seconds", self.convergence_seconds(facts));
+        kpis.count("reconciles_total", self.reconciles);
+        kpis.count("retries_total", self.retries);
+        let wait = Sample::new(self.queue_wait_ns);
+        kpis.add("queue_wait_seconds_mean", wait.mean().map(|mean_ns| mean_ns / 1e9));
+        kpis.add("queue_wait_seconds_p99", wait.percentile(99).map(seconds));
+        kpis.add("queue_wait_seconds_max", wait.max().map(seconds));
+        kpis.add("staleness_seconds_mean", staleness::mean_seconds(&facts.staleness));
+        kpis.add("staleness_seconds_max", staleness::max_seconds(&facts.staleness));
+        kpis.percentiles("pod_start_seconds", &facts.pods, |_| Span::ZERO);
+        kpis.percentiles("pod_start_sli_seconds", &facts.pods, |pod| pod.pulled);
+        kpis.count("pods_created_total", facts.pods.len() as u64);
+        kpis.count("pods_deleted_total", self.pods_removed);
+        kpis.count("requests_total", facts.requests);
+        kpis.count("requests_conflict", facts.requests_conflict);
+        kpis.count("events_total", facts.event_writes);
+        kpis.0
+    }
+
+    /// From the last thing that people, faults or load did (else the start) to the last write that changed the cluster.
+    fn convergence_seconds(&self, facts: &RunFacts) -> Option<f64> {
+        let from = self.last_disturbance.unwrap_or(facts.start);
+        let to = facts.last_write.unwrap_or(from);
+        facts.settled.then(|| (to - from).max(Span::ZERO).as_seconds())
+    }
+}
+
+struct Kpis(Map<String, Value>);
+
+impl Kpis {
+    fn add(&mut self, name: &str, value: Option<f64>) {
+        self.0.insert(name.to_string(), Value(value));
+    }
+
+    fn count(&mut self, name: &str, count: u64) {
+        self.add(name, Some(count as f64));
+    }
+
+    fn percentiles(&mut self, name: &str, pods: &[PodStart], left_out: impl Fn(&PodStart) -> Span) {
+        let starts = pods.iter().filter_map(|pod| Some((pod.ready? - pod.created - left_out(pod)).max(Span::ZERO).0));
+        let sample = Sample::new(starts.collect());
+        for percent in [50, 90, 99] {
+            self.add(&format!("{name}_p{percent}"), sample.percentile(percent).map(seconds));
+        }
+    }
+}
+
+fn seconds(ns: i64) -> f64 {
+    Span(ns).as_seconds()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::Detail;
+    use crate::model::{Key, Name, Rv};
+
+    fn at(milliseconds: i64) -> Time {
+        Time(milliseconds * 1_000_000)
+    }
+
+    fn record(id: u64, cause: u64, milliseconds: i64, action: Action, kind: Kind) -> Record {
+        Record {
+            id: RecordId(id),
+            time: at(milliseconds),
+            cause: RecordId(cause),
+            process: Name::EMPTY,
+            component: Name::EMPTY,
+            action,
+            key: Some(Key::new(kind, "default", "x")),
+            detail: Detail::None,
+            seen_rv: Rv(0),
+            truth_rv: Rv(0),
+        }
+    }
+
+    fn collect(records: &[Record]) -> KpiCollector {
+        let mut collector = KpiCollector::default();
+        for record in records {
+            collector.record(record);
+        }
+        collector
+    }
+
+    #[test]
+    fn queues_retries_and_removals_are_counted_from_records() {
+        let collector = collect(&[
+            record(1, 0, 0, Action::User, Kind::ReplicaSet),
+            record(2, 1, 10, Action::Enqueue, Kind::ReplicaSet),
+            record(3, 1, 12, Action::Coalesced, Kind::ReplicaSet),
+            record(4, 2, 14, Action::Reconcile, Kind::ReplicaSet),
+            record(5, 4, 15, Action::ReconcileError, Kind::ReplicaSet),
+            record(6, 5, 20, Action::Enqueue, Kind::ReplicaSet),
+            record(7, 6, 22, Action::Reconcile, Kind::ReplicaSet),
+            record(8, 7, 30, Action::Remove, Kind::Pod),
+            record(9, 7, 30, Action::Remove, Kind::ReplicaSet),
+        ]);
+        let kpis = collector.finish(&RunFacts::default());
+        // Waits: 14 - 10 = 4 ms and 22 - 20 = 2 ms; the mean is 3 ms; rank of p99 = ceil(1.98) = 2: 4 ms.
+        for (name, value) in [
+            ("queue_wait_seconds_mean", 0.003),
+            ("queue_wait_seconds_p99", 0.004),
+            ("queue_wait_seconds_max", 0.004),
+            ("reconciles_total", 2.0),
+            ("retries_total", 1.0),
+            ("pods_deleted_total", 1.0),
+        ] {
+            assert_eq!(kpis[name], Value(Some(value)), "{name}");
+        }
+    }
+
+    #[test]
+    fn convergence_counts_from_the_last_disturbance() {
+        let collector = collect(&[
+            record(1, 0, 1_000, Action::User, Kind::Pod),
+            record(2, 0, 4_000, Action::Fault, Kind::Pod),
+            record(3, 0, 9_000, Action::Timer, Kind::Pod),
+        ]);
+        let mut facts = RunFacts { last_write: Some(at(6_500)), settled: true, ..RunFacts::default() };
+        assert_eq!(collector.convergence_seconds(&facts), Some(2.5));
+        facts.last_write = Some(at(3_000));
+        assert_eq!(collector.convergence_seconds(&facts), Some(0.0));
+        facts.settled = false;
+        assert_eq!(collector.convergence_seconds(&facts), None);
+    }
+
+    #[test]
+    fn pods_that_never_became_ready_are_created_but_have_no_start() {
+        let pod = |ready, pulled| PodStart { created: at(0), ready, pulled: Span::from_milliseconds(pulled) };
+        let facts = RunFacts {
+            pods: vec![pod(Some(at(3_000)), 2_000), pod(Some(at(1_000)), 0), pod(None, 500)],
+            ..RunFacts::default()
+        };
+        let kpis = KpiCollector::default().finish(&facts);
+        // Starts 1 s and 3 s, without pulls 1 s and 1 s: p50 has rank 1, p90 rank 2.
+        for (name, value) in [
+            ("pods_created_total", Some(3.0)),
+            ("pod_start_seconds_p50", Some(1.0)),
+            ("pod_start_seconds_p90", Some(3.0)),
+            ("pod_start_sli_seconds_p99", Some(1.0)),
+            ("queue_wait_seconds_mean", None),
+            ("staleness_seconds_max", None),
+        ] {
+            assert_eq!(kpis[name], Value(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_kpi_is_documented() {
+        let documented = include_str!("../../docs/kpis.md");
+        for name in KpiCollector::default().finish(&RunFacts::default()).keys() {
+            assert!(documented.contains(&format!("`{name}`")), "docs/kpis.md does not name {name}");
+        }
+    }
+}
