@@ -5,4 +5,5 @@ pub mod component;
 pub mod controllers;
 pub mod engine;
 pub mod model;
+pub mod scheduler;
 pub mod sim;
