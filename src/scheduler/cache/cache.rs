@@ -1,0 +1,212 @@
+//! Node infos, kept up to date by every change instead of being counted anew.
+//!
+//! Numbers that filters and scores read for thousands of nodes lie flat in one vector of [`NodeSums`]; everything else about
+//! a node lies beside it. A [`super::Snapshot`] borrows both: there is no copy per attempt.
+//!
+//! Upstream: pkg/scheduler/backend/cache/cache.go, v1.36.
+
+use std::rc::Rc;
+
+use super::zones::{NodeTree, zone_of};
+use crate::model::{Map, Name, Node, Pod, Uid};
+use crate::scheduler::framework::PodInfo;
+use crate::scheduler::framework::pod_info::Amounts;
+use crate::scheduler::plugins::node_resources_fit::allocatable_amounts;
+
+/// The place of a node in the cache; good until the next change of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeIndex(pub u32);
+
+/// What a node gives and what is taken, by the indexes of [`crate::scheduler::framework::pod_info`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NodeSums {
+    /// Allocatable.
+    pub allocatable: Amounts,
+    /// Requests of its pods, and their number.
+    pub requested: Amounts,
+    /// CPU and memory with assumed amounts for containers that name none.
+    pub nonzero: [i64; 2],
+}
+
+/// The rest of what is known about a node.
+#[derive(Clone, Debug)]
+pub(super) struct NodeRow {
+    pub(super) name: Name,
+    /// `None` while only pods on it are known.
+    pub(super) node: Option<Rc<Node>>,
+    pub(super) pods: Vec<Rc<PodInfo>>,
+    /// Extended resources requested by its pods, sorted by name.
+    pub(super) extended_requested: Vec<(Name, i64)>,
+}
+
+/// A pod on a node.
+#[derive(Clone, Debug)]
+pub(super) struct CachedPod {
+    pub(super) node: NodeIndex,
+    pub(super) info: Rc<PodInfo>,
+    /// Placed by this scheduler and not yet seen bound.
+    pub(super) assumed: bool,
+    /// Whether its requests count on the node.
+    pub(super) counted: bool,
+}
+
+/// The scheduler's cache.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    pub(super) rows: Vec<NodeRow>,
+    pub(super) sums: Vec<NodeSums>,
+    pub(super) by_name: Map<Name, NodeIndex>,
+    pub(super) pods: Map<Uid, CachedPod>,
+    pub(super) order: Vec<NodeIndex>,
+    pub(super) order_is_stale: bool,
+    free: Vec<NodeIndex>,
+    tree: NodeTree,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new() -> Cache {
+        Cache::default()
+    }
+
+    /// A node is new, or changed.
+    pub fn set_node(&mut self, node: &Rc<Node>) {
+        let index = self.index_for(&node.meta.name);
+        let old = self.rows[index.0 as usize].node.replace(node.clone());
+        self.sums[index.0 as usize].allocatable = allocatable_amounts(&node.allocatable);
+        let zone = zone_of(node);
+        match old.as_deref().map(zone_of) {
+            Some(old_zone) if old_zone == zone => return,
+            Some(old_zone) => self.tree.remove(&old_zone, index),
+            None => {}
+        }
+        self.tree.add(zone, index);
+        self.order_is_stale = true;
+    }
+
+    /// A node is gone. Its pods stay until their own deletion is seen; the node is in no snapshot.
+    pub fn remove_node(&mut self, name: &Name) {
+        let Some(index) = self.by_name.get(name).copied() else { return };
+        if let Some(node) = self.rows[index.0 as usize].node.take() {
+            self.tree.remove(&zone_of(&node), index);
+            self.order_is_stale = true;
+        }
+        self.sums[index.0 as usize].allocatable = Amounts::default();
+        self.free_if_unused(index);
+    }
+
+    /// A bound pod is new or was seen bound: confirms an assumed one, on whichever node it is.
+    pub fn add_pod(&mut self, pod: &Rc<Pod>) {
+        self.remove_pod(&pod.meta.uid);
+        self.place(Rc::new(PodInfo::new(pod.clone())), &pod.node_name, false, true);
+    }
+
+    /// A bound pod changed.
+    pub fn update_pod(&mut self, pod: &Rc<Pod>) {
+        let same_requests = self.pods.get(&pod.meta.uid).is_some_and(|cached| {
+            !cached.assumed
+                && Rc::ptr_eq(&cached.info.pod.spec, &pod.spec)
+                && self.rows[cached.node.0 as usize].name == pod.node_name
+        });
+        if !same_requests {
+            return self.add_pod(pod);
+        }
+        let cached = self.pods.get_mut(&pod.meta.uid).expect("it was found above");
+        let info = Rc::new(PodInfo { pod: pod.clone(), requests: cached.info.requests.clone() });
+        let before = std::mem::replace(&mut cached.info, info.clone());
+        let on_node = &mut self.rows[cached.node.0 as usize].pods;
+        if let Some(place) = on_node.iter_mut().find(|other| Rc::ptr_eq(other, &before)) {
+            *place = info;
+        }
+    }
+
+    /// A bound or assumed pod is gone. Returns it, if it was there.
+    pub fn remove_pod(&mut self, uid: &Uid) -> Option<Rc<PodInfo>> {
+        // The order of `pods` shows nowhere.
+        let cached = self.pods.swap_remove(uid)?;
+        if cached.counted {
+            self.add_requests(cached.node, &cached.info, -1);
+            // Nor does the order of pods on a node.
+            let on_node = &mut self.rows[cached.node.0 as usize].pods;
+            on_node.retain(|other| !Rc::ptr_eq(other, &cached.info));
+        }
+        self.free_if_unused(cached.node);
+        Some(cached.info)
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.rows.iter().filter(|row| row.node.is_some()).count()
+    }
+
+    /// What is taken of a node, and how many of its pods are known.
+    pub fn sums_of(&self, node: &Name) -> Option<&NodeSums> {
+        self.by_name.get(node).map(|index| &self.sums[index.0 as usize])
+    }
+
+    /// Puts a pod on a node.
+    pub(super) fn place(&mut self, info: Rc<PodInfo>, node: &Name, assumed: bool, counted: bool) {
+        let node = self.index_for(node);
+        if counted {
+            self.add_requests(node, &info, 1);
+            self.rows[node.0 as usize].pods.push(info.clone());
+        }
+        self.pods.insert(info.pod.meta.uid.clone(), CachedPod { node, info, assumed, counted });
+    }
+
+    pub(super) fn refresh_order(&mut self) {
+        if std::mem::take(&mut self.order_is_stale) {
+            self.tree.list_into(&mut self.order);
+        }
+    }
+
+    fn index_for(&mut self, name: &Name) -> NodeIndex {
+        if let Some(index) = self.by_name.get(name) {
+            return *index;
+        }
+        let row = NodeRow { name: name.clone(), node: None, pods: Vec::new(), extended_requested: Vec::new() };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.rows[index.0 as usize] = row;
+                self.sums[index.0 as usize] = NodeSums::default();
+                index
+            }
+            None => {
+                self.rows.push(row);
+                self.sums.push(NodeSums::default());
+                NodeIndex(u32::try_from(self.rows.len() - 1).expect("fewer than 2^32 nodes"))
+            }
+        };
+        self.by_name.insert(name.clone(), index);
+        index
+    }
+
+    fn free_if_unused(&mut self, index: NodeIndex) {
+        let row = &self.rows[index.0 as usize];
+        if row.node.is_some() || !row.pods.is_empty() {
+            return;
+        }
+        // A pod that does not count yet is not among the row's pods but names it.
+        if !self.pods.values().any(|cached| cached.node == index) {
+            self.by_name.swap_remove(&row.name);
+            self.free.push(index);
+        }
+    }
+
+    fn add_requests(&mut self, node: NodeIndex, info: &PodInfo, sign: i64) {
+        let sums = &mut self.sums[node.0 as usize];
+        for (sum, amount) in sums.requested.iter_mut().zip(info.requests.amounts) {
+            *sum += sign * amount;
+        }
+        for (sum, amount) in sums.nonzero.iter_mut().zip(info.requests.nonzero) {
+            *sum += sign * amount;
+        }
+        let extended = &mut self.rows[node.0 as usize].extended_requested;
+        for (name, amount) in &info.requests.extended {
+            match extended.binary_search_by(|(other, _)| other.cmp(name)) {
+                Ok(at) => extended[at].1 += sign * amount,
+                Err(at) => extended.insert(at, (name.clone(), sign * amount)),
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What the scheduler believes about nodes and the pods on them.
+//!
+//! Upstream: pkg/scheduler/backend/cache, v1.36.
+
+pub mod assume;
+#[allow(clippy::module_inception)]
+pub mod cache;
+pub mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
+mod zones;
+
+pub use assume::{AssumeError, Counted};
+pub use cache::{Cache, NodeIndex, NodeSums};
+pub use snapshot::Snapshot;

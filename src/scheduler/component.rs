@@ -1,0 +1,452 @@
+//! The scheduler over time: informer events keep cache and queue, one scheduling cycle runs at a time, bindings are sent
+//! without waiting for their answers.
+//!
+//! A cycle reads the cache when it begins and acts when it ends; in between lies its computing time.
+//!
+//! Upstream: pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go, v1.36.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::cache::{Cache, Counted};
+use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
+use super::queue::queue::key_of;
+use super::queue::{Failure, QueuedPodInfo, SchedulingQueue};
+use super::schedule_one::{Search, schedule_pod};
+use crate::component::{
+    Change, ClientRow, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
+};
+use crate::engine::calendar::Nature;
+use crate::model::api::{Field, FieldRequirement, ObjectSelector};
+use crate::model::record::Detail;
+use crate::model::{
+    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Kind, Name, Node, Object, Patch,
+    Pod, Request, Selector, Span, Time, find_condition,
+};
+
+/// Timer: the cycle's computing is done.
+const CYCLE: u64 = 1;
+/// Timer: a back-off is over.
+const BACKOFF: u64 = 2;
+/// Timer: pods have waited in the pool for too long.
+const LEFTOVER: u64 = 3;
+/// Request whose answer nobody waits for.
+const NO_ANSWER: u64 = 0;
+/// An Event's note may have this many bytes.
+const NOTE_LIMIT_BYTES: usize = 1024;
+
+/// Computing time of a cycle, drawn a pod and attempt.
+const CYCLE_TIME: Purpose = Purpose("scheduling-cycle");
+
+/// Settings.
+#[derive(Clone, Debug)]
+pub struct SchedulerSettings {
+    /// Fixed part of a scheduling cycle.
+    pub cycle: Distribution,
+    /// More for each node looked at.
+    pub per_node: Span,
+    /// `percentageOfNodesToScore`; 0 = adaptive.
+    pub percentage_of_nodes_to_score: u32,
+    /// Whether a pod takes room on its node before it is seen bound.
+    pub assume: bool,
+    /// Whose rules hold where versions differ.
+    pub version: Version,
+}
+
+/// kube-scheduler.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    settings: SchedulerSettings,
+    profile: Rc<Profile>,
+    cache: Cache,
+    queue: SchedulingQueue,
+    search: Search,
+    /// When scheduling began; the grid of the leftover flush.
+    started: Option<Time>,
+    cycle: Option<Cycle>,
+    bindings: BTreeMap<u64, Binding>,
+    next_token: u64,
+    backoff_at: Option<Time>,
+    leftover_at: Option<Time>,
+    attempts: [AttemptSums; 3],
+}
+
+/// The cycle under way.
+#[derive(Clone, Debug)]
+struct Cycle {
+    queued: QueuedPodInfo,
+    outcome: Result<Name, (String, Vec<&'static str>)>,
+    cause: Cause,
+    began: Time,
+}
+
+/// A binding under way.
+#[derive(Clone, Debug)]
+struct Binding {
+    queued: QueuedPodInfo,
+    node: Name,
+    began: Time,
+}
+
+/// Attempts with one result.
+#[derive(Clone, Copy, Debug, Default)]
+struct AttemptSums {
+    count: u64,
+    duration: Span,
+}
+
+/// Labels of attempts by result.
+const RESULTS: [&str; 3] = ["scheduled", "unschedulable", "error"];
+const SCHEDULED: usize = 0;
+const UNSCHEDULABLE: usize = 1;
+const ERROR: usize = 2;
+
+impl Scheduler {
+    /// A scheduler with the default profile.
+    pub fn new(settings: SchedulerSettings) -> Scheduler {
+        let profile = Rc::new(Profile::default_profile(settings.version));
+        let search =
+            Search { next_start_node_index: 0, percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score };
+        Scheduler {
+            queue: SchedulingQueue::new(profile.clone(), true),
+            profile,
+            settings,
+            cache: Cache::new(),
+            search,
+            started: None,
+            cycle: None,
+            bindings: BTreeMap::new(),
+            next_token: NO_ANSWER + 1,
+            backoff_at: None,
+            leftover_at: None,
+            attempts: [AttemptSums::default(); 3],
+        }
+    }
+
+    fn on_delta(&mut self, delta: Delta, ctx: &mut Context<'_>) {
+        match delta.change {
+            Change::Added(Object::Node(node)) => self.node_added(&node, ctx),
+            Change::Updated { old: Object::Node(old), new: Object::Node(new) } => {
+                self.cache.set_node(&new);
+                if let Some(event) = ClusterEvent::of_node_update(&old, &new) {
+                    self.queue.move_on_event(event, ctx.out.cause(), ctx.now);
+                }
+            }
+            Change::Deleted { last: Object::Node(last), .. } => self.cache.remove_node(&last.meta.name),
+            Change::Added(Object::Pod(pod)) => self.pod_added(&pod, ctx),
+            Change::Updated { old: Object::Pod(old), new: Object::Pod(new) } => {
+                if old.meta.uid != new.meta.uid {
+                    self.pod_deleted(&old, ctx);
+                    self.pod_added(&new, ctx);
+                } else {
+                    self.pod_updated(&old, &new, ctx);
+                }
+            }
+            Change::Deleted { last: Object::Pod(last), .. } => self.pod_deleted(&last, ctx),
+            _ => {}
+        }
+    }
+
+    fn node_added(&mut self, node: &Rc<Node>, ctx: &mut Context<'_>) {
+        self.cache.set_node(node);
+        self.queue.move_on_event(ClusterEvent::NodeAdded(node.clone()), ctx.out.cause(), ctx.now);
+    }
+
+    fn is_responsible_for(&self, pod: &Pod) -> bool {
+        pod.spec.scheduler_name.is_empty() || pod.spec.scheduler_name == self.profile.scheduler_name
+    }
+
+    fn pod_added(&mut self, pod: &Rc<Pod>, ctx: &mut Context<'_>) {
+        if !pod.node_name.is_empty() {
+            self.cache.add_pod(pod);
+            self.queue.move_on_event(ClusterEvent::AssignedPodAdded(pod.clone()), ctx.out.cause(), ctx.now);
+        } else if self.is_responsible_for(pod) && !self.cache.is_assumed(&pod.meta.uid) {
+            self.queue.add(pod, ctx.out.cause(), ctx.now);
+        }
+    }
+
+    fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
+        let (cause, now) = (ctx.out.cause(), ctx.now);
+        if !old.node_name.is_empty() {
+            self.cache.update_pod(new);
+            if let Some(event) = ClusterEvent::of_assigned_pod_update(old, new) {
+                self.queue.move_on_event(event, cause, now);
+            }
+        } else if !new.node_name.is_empty() {
+            self.queue.delete(&key_of(new));
+            self.pod_added(new, ctx);
+        } else if self.is_responsible_for(new)
+            && old.meta.resource_version != new.meta.resource_version
+            && !self.cache.is_assumed(&new.meta.uid)
+        {
+            self.queue.update(old, new, cause, now);
+        }
+    }
+
+    fn pod_deleted(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
+        self.queue.delete(&key_of(last));
+        let was_assumed = self.cache.is_assumed(&last.meta.uid);
+        if was_assumed {
+            self.record_forget(last, "deleted", ctx);
+        }
+        if self.cache.remove_pod(&last.meta.uid).is_some() {
+            self.queue.move_on_event(ClusterEvent::AssignedPodDeleted(last.clone()), ctx.out.cause(), ctx.now);
+        }
+    }
+
+    fn record_forget(&self, pod: &Pod, why: &'static str, ctx: &mut Context<'_>) {
+        if self.settings.assume {
+            ctx.out.record(Action::Forget, Some(key_of(pod)), why);
+        }
+    }
+
+    /// Begins the next cycle, if none runs and a pod can be tried.
+    fn begin_cycle(&mut self, ctx: &mut Context<'_>) {
+        if self.started.is_none() {
+            return;
+        }
+        while self.cycle.is_none() {
+            let Some(queued) = self.queue.pop(ctx.now) else { return };
+            ctx.out.set_cause(queued.cause);
+            if self.skips(&queued, ctx) {
+                self.queue.done(queued.uid());
+                continue;
+            }
+            let key = queued.key();
+            let occurrence = u64::from(queued.attempts);
+            let cause =
+                ctx.out.record(Action::Schedule, Some(key.clone()), Detail::Number("attempt", occurrence as i64));
+            ctx.out.set_cause(cause);
+            let snapshot = self.cache.snapshot();
+            let (outcome, evaluated) = match schedule_pod(&self.profile, &queued.info, &snapshot, &mut self.search) {
+                Ok(result) => (Ok(result.node), result.evaluated),
+                Err(error) => {
+                    let rejected = (error.message().to_string(), error.unschedulable_plugins().to_vec());
+                    (Err(rejected), error.evaluated())
+                }
+            };
+            let entity = key.stable_hash();
+            let fixed = draw_span(ctx.draws, &self.settings.cycle, CYCLE_TIME, entity, occurrence);
+            let span = fixed + Span(self.settings.per_node.0.saturating_mul(evaluated as i64));
+            ctx.out.set_timer(CYCLE, ctx.now + span, Nature::Work);
+            self.cycle = Some(Cycle { queued, outcome, cause, began: ctx.now });
+        }
+    }
+
+    /// Whether a popped pod needs no attempt: it is being deleted, or has a node already.
+    fn skips(&self, queued: &QueuedPodInfo, ctx: &mut Context<'_>) -> bool {
+        let pod = &queued.info.pod;
+        if pod.meta.is_deleting() {
+            let message = format!("skip schedule deleting pod: {}/{}", pod.meta.namespace, pod.meta.name);
+            ctx.out.event(&Object::Pod(pod.clone()), EventType::Warning, "FailedScheduling", message);
+            return true;
+        }
+        self.cache.is_assumed(&pod.meta.uid)
+    }
+
+    /// The cycle's time is over: act on what it decided.
+    fn end_cycle(&mut self, ctx: &mut Context<'_>) {
+        let Some(Cycle { queued, outcome, cause, began }) = self.cycle.take() else { return };
+        ctx.out.set_cause(cause);
+        match outcome {
+            Err((message, plugins)) => {
+                self.count(UNSCHEDULABLE, ctx.now - began);
+                self.handle_failure(queued, Failure::Rejected(plugins), message, ctx);
+            }
+            Ok(node) => self.assume_and_bind(queued, node, began, ctx),
+        }
+    }
+
+    fn assume_and_bind(&mut self, queued: QueuedPodInfo, node: Name, began: Time, ctx: &mut Context<'_>) {
+        let counted = if self.settings.assume { Counted::AtOnce } else { Counted::WhenSeenBound };
+        let key = queued.key();
+        if self.cache.assume(&queued.info, &node, counted).is_err() {
+            let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
+            let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
+            self.count(ERROR, ctx.now - began);
+            return self.handle_failure(queued, Failure::Error, message, ctx);
+        }
+        if self.settings.assume {
+            let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
+            ctx.out.set_cause(assumed);
+        }
+        self.queue.done(queued.uid());
+        let token = self.next_token;
+        self.next_token += 1;
+        ctx.out.request(Request::Bind { pod: key, uid: queued.uid().clone(), node: node.clone() }, token);
+        self.bindings.insert(token, Binding { queued, node, began });
+    }
+
+    fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
+        let Some(Binding { queued, node, began }) = self.bindings.remove(&token) else { return };
+        let pod = queued.info.pod.clone();
+        match result {
+            Ok(_) => {
+                self.count(SCHEDULED, ctx.now - began);
+                let message = format!("Successfully assigned {}/{} to {node}", pod.meta.namespace, pod.meta.name);
+                ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
+            }
+            Err(error) => {
+                self.count(ERROR, ctx.now - began);
+                if self.cache.is_assumed(&pod.meta.uid) {
+                    self.record_forget(&pod, "binding failed", ctx);
+                }
+                if self.cache.forget(&pod.meta.uid).is_some() {
+                    self.queue.move_on_event(ClusterEvent::AssignedPodDeleted(pod), ctx.out.cause(), ctx.now);
+                }
+                let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
+                self.handle_failure(queued, Failure::Error, message, ctx);
+            }
+        }
+    }
+
+    /// Puts the pod of a failed attempt back and tells the world.
+    ///
+    /// Upstream: pkg/scheduler/schedule_one.go, `handleSchedulingFailure`, v1.36.
+    fn handle_failure(&mut self, queued: QueuedPodInfo, failure: Failure, message: String, ctx: &mut Context<'_>) {
+        let attempted = queued.info.clone();
+        let uid = attempted.pod.meta.uid.clone();
+        let reason = match failure {
+            Failure::Rejected(_) => "Unschedulable",
+            Failure::Error => "SchedulerError",
+        };
+        match ctx.informers.pod(&queued.key()).cloned() {
+            Some(current) if current.meta.uid != uid => return self.queue.done(&uid),
+            Some(current) if current.node_name.is_empty() => {
+                self.queue.add_unschedulable(queued, &current, failure, ctx.out.cause(), ctx.now);
+            }
+            // It is gone, or bound after all.
+            _ => self.queue.done(&uid),
+        }
+        let (key, note) = (key_of(&attempted.pod), truncated_note(&message));
+        ctx.out.event_from(ClientRow(0), key, uid, EventType::Warning, "FailedScheduling", note);
+        patch_condition(&attempted, reason, message, ctx);
+    }
+
+    fn count(&mut self, result: usize, duration: Span) {
+        let sums = &mut self.attempts[result];
+        sums.count += 1;
+        sums.duration = sums.duration + duration;
+    }
+
+    /// Keeps the two timers at the next instant that matters.
+    fn arm_timers(&mut self, ctx: &mut Context<'_>) {
+        let Some(origin) = self.started else { return };
+        // While a cycle runs its end looks at the queue anyway.
+        let backoff = if self.cycle.is_some() { None } else { self.queue.next_backoff_flush() };
+        if backoff != self.backoff_at {
+            match backoff {
+                Some(at) => ctx.out.set_timer(BACKOFF, at, Nature::Backoff),
+                None => ctx.out.clear_timer(BACKOFF),
+            }
+            self.backoff_at = backoff;
+        }
+        // A pod's time in the pool begins with each failure, so no pod that comes later is due earlier.
+        if self.leftover_at.is_none() && self.queue.unschedulable_len() > 0 {
+            self.leftover_at = self.queue.next_leftover_flush(origin, ctx.now);
+            if let Some(at) = self.leftover_at {
+                ctx.out.set_periodic_timer(LEFTOVER, at);
+            }
+        }
+    }
+}
+
+/// Writes PodScheduled=False, unless the pod says so in the same words.
+fn patch_condition(attempted: &PodInfo, reason: &'static str, message: String, ctx: &mut Context<'_>) {
+    let pod = &attempted.pod;
+    let message = Name::from(message);
+    let old = find_condition(&pod.status.conditions, "PodScheduled");
+    let old = old.filter(|old| old.status == ConditionStatus::False);
+    let clears_nomination = reason == "Unschedulable" && !pod.status.nominated_node_name.is_empty();
+    if old.is_some_and(|old| old.reason == reason && old.message == message) && !clears_nomination {
+        return;
+    }
+    let condition = Condition {
+        condition_type: "PodScheduled".into(),
+        status: ConditionStatus::False,
+        reason: reason.into(),
+        message,
+        last_transition: old.map_or(ctx.now.truncated_to_seconds(), |old| old.last_transition),
+        last_update: None,
+    };
+    let nominated_node_name = clears_nomination.then_some(Name::EMPTY);
+    let patch = Patch::PodCondition { condition, nominated_node_name };
+    ctx.out.request(Request::Patch { key: key_of(pod), patch }, NO_ANSWER);
+}
+
+/// The text as an Event's note: at most 1024 bytes, the last four ` ...` when it was longer.
+fn truncated_note(message: &str) -> String {
+    if message.len() <= NOTE_LIMIT_BYTES {
+        return message.to_string();
+    }
+    let suffix = " ...";
+    let mut end = NOTE_LIMIT_BYTES - suffix.len();
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{suffix}", &message[..end])
+}
+
+impl Component for Scheduler {
+    fn name(&self) -> &'static str {
+        "scheduler"
+    }
+
+    fn watches(&self) -> Vec<WatchSpec> {
+        let phase_is_not =
+            |phase: &str| FieldRequirement { field: Field::StatusPhase, value: phase.into(), negated: true };
+        let pods = ObjectSelector {
+            labels: Selector::default(),
+            fields: vec![phase_is_not("Succeeded"), phase_is_not("Failed")],
+        };
+        vec![
+            WatchSpec { kind: Kind::Pod, selector: pods, resync: HandlerResync::Never },
+            WatchSpec { kind: Kind::Node, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
+        ]
+    }
+
+    fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
+        let cause = ctx.out.cause();
+        match input {
+            Input::Start => self.started = Some(ctx.now),
+            Input::Delta(delta) => self.on_delta(delta, ctx),
+            Input::Reply { token, result } => self.on_reply(token, result, ctx),
+            Input::Timer { token: CYCLE } => self.end_cycle(ctx),
+            Input::Timer { token: BACKOFF } => self.backoff_at = None,
+            Input::Timer { token: LEFTOVER } => {
+                self.leftover_at = None;
+                self.queue.flush_unschedulable_leftover(cause, ctx.now);
+            }
+            Input::Timer { .. } | Input::Container(_) => {}
+        }
+        self.begin_cycle(ctx);
+        ctx.out.set_cause(cause);
+        self.arm_timers(ctx);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.cycle.is_none() && self.bindings.is_empty() && self.queue.active_len() == 0
+    }
+
+    fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
+        let pending = [
+            ("active", self.queue.active_len()),
+            ("backoff", self.queue.backoff_len()),
+            ("unschedulable", self.queue.unschedulable_len()),
+            ("gated", self.queue.gated_len()),
+        ];
+        for (queue, pods) in pending {
+            sink.sample("scheduler_pending_pods", &[("queue", queue)], pods as f64);
+        }
+        for (result, sums) in RESULTS.into_iter().zip(&self.attempts) {
+            let labels = [("profile", self.profile.scheduler_name), ("result", result)];
+            sink.sample("scheduler_schedule_attempts_total", &labels, sums.count as f64);
+            sink.sample("scheduler_scheduling_attempt_duration_seconds_sum", &labels, sums.duration.as_seconds());
+            sink.sample("scheduler_scheduling_attempt_duration_seconds_count", &labels, sums.count as f64);
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Component> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,123 @@
+//! The extension points.
+//!
+//! A [`Plugin`] is asked once an attempt at PreFilter and PreScore, and answers with an object that holds what it computed
+//! for this pod: a [`Filter`] for the nodes, a [`Score`] for the feasible ones. (Upstream passes such state through
+//! `CycleState`.) Filter and Score work on slices of nodes: one virtual call for thousands of nodes.
+//!
+//! Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, v1.36. Reserve, Permit, PreBind and PostFilter have
+//! no plugin yet; Bind is the component's.
+
+use super::{ClusterEvent, PodInfo, Status};
+use crate::model::{Name, Set};
+use crate::scheduler::cache::{NodeIndex, Snapshot};
+
+/// The highest score of a node after normalization.
+pub const MAX_NODE_SCORE: i64 = 100;
+
+/// A plugin: stateless but for its settings, shared by all attempts.
+pub trait Plugin {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// PreFilter: looks at the pod (and the cluster as a whole) and prepares the Filter.
+    fn pre_filter<'a>(&'a self, _pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {
+        PreFilterResult::Skip
+    }
+
+    /// PreScore: prepares the Score of the feasible `nodes`; `None` skips the plugin for this pod (it then adds nothing).
+    fn pre_score<'a>(
+        &'a self,
+        _pod: &'a PodInfo,
+        _snapshot: &Snapshot<'_>,
+        _nodes: &[NodeIndex],
+    ) -> Option<Box<dyn Score + 'a>> {
+        None
+    }
+
+    /// The queueing hint: whether `event` may make the pod, which this plugin rejected, schedulable.
+    fn is_worth_requeuing(&self, _pod: &PodInfo, _event: &ClusterEvent) -> bool {
+        false
+    }
+}
+
+/// What PreFilter says.
+pub enum PreFilterResult<'a> {
+    /// The plugin has no Filter for this pod.
+    Skip,
+    /// Every node must pass this.
+    Filter(Box<dyn Filter + 'a>),
+    /// Every node must pass this, and only nodes with these names can.
+    FilterAmong(Box<dyn Filter + 'a>, Set<Name>),
+    /// No node can take the pod.
+    Reject(Status),
+}
+
+/// Filter: whether the pod may run on a node.
+pub trait Filter {
+    /// Whether the node passes.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status>;
+
+    /// Keeps the nodes that pass, in order, and reports the others.
+    fn filter_slice(
+        &self,
+        snapshot: &Snapshot<'_>,
+        nodes: &mut Vec<NodeIndex>,
+        reject: &mut dyn FnMut(NodeIndex, Status),
+    ) {
+        nodes.retain(|node| match self.filter(snapshot, *node) {
+            Ok(()) => true,
+            Err(status) => {
+                reject(*node, status);
+                false
+            }
+        });
+    }
+}
+
+/// Score: how well feasible nodes suit the pod.
+pub trait Score {
+    /// Writes the raw score of `nodes[i]` into `scores[i]`.
+    fn score(&self, snapshot: &Snapshot<'_>, nodes: &[NodeIndex], scores: &mut [i64]);
+
+    /// NormalizeScore: brings raw scores of all feasible nodes into 0..=100. Does nothing unless overridden.
+    fn normalize_score(&self, _scores: &mut [i64]) {}
+}
+
+/// Scales scores so that the highest becomes `max`; with `reverse` the lowest raw score becomes the best.
+///
+/// Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, v1.36.
+pub fn default_normalize_score(max: i64, reverse: bool, scores: &mut [i64]) {
+    let highest = scores.iter().copied().max().unwrap_or(0).max(0);
+    for score in scores {
+        *score = match (highest, reverse) {
+            (0, true) => max,
+            (0, false) => *score,
+            (highest, true) => max - max * *score / highest,
+            (highest, false) => max * *score / highest,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_scaled_to_the_highest() {
+        // 100*30/80 = 37.5 -> 37; reversed 100 - 37 = 63. Three taints of at most three: 100 - 100 = 0.
+        for (reverse, raw, normalized) in [
+            (false, vec![80, 30, 0], vec![100, 37, 0]),
+            (true, vec![80, 30, 0], vec![0, 63, 100]),
+            (false, vec![0, 0], vec![0, 0]),
+            (true, vec![0, 0], vec![100, 100]),
+            (true, vec![3], vec![0]),
+        ] {
+            let mut scores = raw;
+            default_normalize_score(MAX_NODE_SCORE, reverse, &mut scores);
+            assert_eq!(scores, normalized);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a plugin sees and answers.
+//!
+//! Upstream: pkg/scheduler/framework and staging/src/k8s.io/kube-scheduler/framework, v1.36.
+
+pub mod event;
+pub mod interface;
+pub mod names;
+pub mod pod_info;
+pub mod registry;
+pub mod status;
+
+pub use event::ClusterEvent;
+pub use interface::{Filter, Plugin, PreFilterResult, Score, default_normalize_score};
+pub use pod_info::{PodInfo, Requests};
+pub use registry::{Profile, Version};
+pub use status::{Code, Status};

@@ -1,0 +1,20 @@
+//! Names of the plugins, as messages and metrics write them.
+//!
+//! Upstream: pkg/scheduler/framework/plugins/names/names.go, v1.36.
+
+/// Holds pods with scheduling gates back (the queue itself plays it).
+pub const SCHEDULING_GATES: &str = "SchedulingGates";
+/// Cordoned nodes.
+pub const NODE_UNSCHEDULABLE: &str = "NodeUnschedulable";
+/// A pod that names its node.
+pub const NODE_NAME: &str = "NodeName";
+/// Taints.
+pub const TAINT_TOLERATION: &str = "TaintToleration";
+/// Node selectors and node affinity.
+pub const NODE_AFFINITY: &str = "NodeAffinity";
+/// Room for the pod's requests.
+pub const NODE_RESOURCES_FIT: &str = "NodeResourcesFit";
+/// CPU and memory used in like shares.
+pub const NODE_RESOURCES_BALANCED_ALLOCATION: &str = "NodeResourcesBalancedAllocation";
+/// Creates the binding (the component itself plays it).
+pub const DEFAULT_BINDER: &str = "DefaultBinder";

@@ -1,0 +1,75 @@
+//! A pod with what its spec asks for, computed once.
+//!
+//! Upstream: pkg/scheduler/framework/types.go, `PodInfo`, `Resource`, v1.36.
+
+use std::rc::Rc;
+
+use crate::model::{Name, Pod};
+
+/// Index of CPU, thousandths of a core, in arrays of amounts.
+pub const CPU: usize = 0;
+/// Index of memory, bytes.
+pub const MEMORY: usize = 1;
+/// Index of ephemeral storage, bytes.
+pub const EPHEMERAL_STORAGE: usize = 2;
+/// Index of the number of pods.
+pub const PODS: usize = 3;
+
+/// Amounts by the indexes above.
+pub type Amounts = [i64; 4];
+
+/// What a pod takes from its node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Requests {
+    /// Effective requests; one pod.
+    pub amounts: Amounts,
+    /// CPU and memory with 100m and 200Mi assumed for containers that name none (scores only).
+    pub nonzero: [i64; 2],
+    /// Extended resources and huge pages, sorted by name, zeros included.
+    pub extended: Vec<(Name, i64)>,
+}
+
+impl Requests {
+    /// The requests of a pod.
+    pub fn of(pod: &Pod) -> Requests {
+        let effective = crate::scheduler::local_rules::pod_requests::requests(&pod.spec);
+        let nonzero = crate::scheduler::local_rules::pod_requests::nonzero_requests(&pod.spec);
+        Requests {
+            amounts: [
+                effective.cpu_milli.unwrap_or(0),
+                effective.memory_bytes.unwrap_or(0),
+                effective.ephemeral_storage_bytes.unwrap_or(0),
+                1,
+            ],
+            nonzero,
+            extended: effective.extended,
+        }
+    }
+
+    /// The amount of an extended resource.
+    pub fn extended(&self, name: &Name) -> i64 {
+        amount_of(&self.extended, name)
+    }
+}
+
+/// The amount with this name; 0 when the list, sorted by name, has none.
+pub fn amount_of(list: &[(Name, i64)], name: &Name) -> i64 {
+    list.iter().find(|(other, _)| other == name).map_or(0, |(_, amount)| *amount)
+}
+
+/// A pod with its requests.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodInfo {
+    /// The pod as last seen.
+    pub pod: Rc<Pod>,
+    /// What it takes.
+    pub requests: Requests,
+}
+
+impl PodInfo {
+    /// Computes what the pod takes.
+    pub fn new(pod: Rc<Pod>) -> PodInfo {
+        let requests = Requests::of(&pod);
+        PodInfo { pod, requests }
+    }
+}

@@ -1,0 +1,73 @@
+//! The default profile: which plugins run, in which order, with which weights.
+//!
+//! Upstream: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins/registry.go, v1.36.
+//! To add a plugin of your own: one file that implements [`Plugin`], one line in [`Profile::default_profile`].
+
+use std::fmt;
+
+use super::{ClusterEvent, Plugin, PodInfo};
+use crate::scheduler::plugins::{
+    NodeAffinity, NodeName, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, TaintToleration,
+};
+
+/// The version of Kubernetes whose rules hold where they differ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Version {
+    /// 1.35
+    V1_35,
+    /// 1.36
+    #[default]
+    V1_36,
+}
+
+/// A plugin of a profile.
+pub struct Registered {
+    /// The plugin.
+    pub plugin: Box<dyn Plugin>,
+    /// Weight of its normalized score.
+    pub weight: i64,
+}
+
+/// A scheduler profile. Plugins run in order of the list at every point: upstream's order of Filter, which its orders of
+/// PreFilter and PreScore follow as far as anything shows.
+pub struct Profile {
+    /// `schedulerName` of the pods it is responsible for.
+    pub scheduler_name: &'static str,
+    /// The plugins.
+    pub plugins: Vec<Registered>,
+}
+
+impl Profile {
+    /// `default-scheduler`.
+    pub fn default_profile(version: Version) -> Profile {
+        let plugins = vec![
+            register(NodeUnschedulable, 0),
+            register(NodeName, 0),
+            register(TaintToleration, 3),
+            register(NodeAffinity, 2),
+            register(NodeResourcesFit, 1),
+            register(NodeResourcesBalancedAllocation { version }, 1),
+        ];
+        Profile { scheduler_name: "default-scheduler", plugins }
+    }
+
+    /// Whether one of the plugins that rejected the pod thinks that the event may help.
+    ///
+    /// Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, `isPodWorthRequeuing`, v1.36.
+    pub fn is_worth_requeuing(&self, pod: &PodInfo, rejected_by: &[&'static str], event: &ClusterEvent) -> bool {
+        rejected_by.is_empty()
+            || self.plugins.iter().any(|registered| {
+                rejected_by.contains(&registered.plugin.name()) && registered.plugin.is_worth_requeuing(pod, event)
+            })
+    }
+}
+
+fn register(plugin: impl Plugin + 'static, weight: i64) -> Registered {
+    Registered { plugin: Box::new(plugin), weight }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.plugins.iter().map(|registered| registered.plugin.name())).finish()
+    }
+}

@@ -1,0 +1,18 @@
+//! kube-scheduler: which pending pod is placed next, and on which node.
+//!
+//! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
+//! (which pod is next), [`schedule_one`] (one attempt, pure), [`component`] (the glue over time).
+//!
+//! Upstream: pkg/scheduler, v1.36, default profile.
+//!
+//! Not modelled yet: host ports, volumes, topology spread, inter-pod affinity, image locality, preemption (see
+//! [`post_filter`]), nominated pods of others, resource claims, extenders, several profiles.
+
+pub mod cache;
+pub mod component;
+pub mod framework;
+mod local_rules;
+pub mod plugins;
+pub mod post_filter;
+pub mod queue;
+pub mod schedule_one;

@@ -1,0 +1,69 @@
+//! NodeResourcesBalancedAllocation: CPU and memory should be used in like shares.
+//!
+//! Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.35 and v1.36 (kubernetes#135573).
+
+use crate::scheduler::cache::{NodeIndex, Snapshot};
+use crate::scheduler::framework::interface::MAX_NODE_SCORE;
+use crate::scheduler::framework::pod_info::{CPU, MEMORY};
+use crate::scheduler::framework::{Plugin, PodInfo, Score, Version, names};
+
+/// The plugin.
+pub struct NodeResourcesBalancedAllocation {
+    /// Which formula.
+    pub version: Version,
+}
+
+impl Plugin for NodeResourcesBalancedAllocation {
+    fn name(&self) -> &'static str {
+        names::NODE_RESOURCES_BALANCED_ALLOCATION
+    }
+
+    fn pre_score<'a>(
+        &'a self,
+        pod: &'a PodInfo,
+        _snapshot: &Snapshot<'_>,
+        _nodes: &[NodeIndex],
+    ) -> Option<Box<dyn Score + 'a>> {
+        let pod = [pod.requests.amounts[CPU], pod.requests.amounts[MEMORY]];
+        (pod != [0, 0]).then(|| Box::new(Balanced { pod, version: self.version }) as Box<dyn Score>)
+    }
+}
+
+struct Balanced {
+    pod: [i64; 2],
+    version: Version,
+}
+
+impl Score for Balanced {
+    fn score(&self, snapshot: &Snapshot<'_>, nodes: &[NodeIndex], scores: &mut [i64]) {
+        for (node, score) in nodes.iter().zip(scores) {
+            let sums = snapshot.sums(*node);
+            let allocatable = [sums.allocatable[CPU], sums.allocatable[MEMORY]];
+            let without = [sums.requested[CPU], sums.requested[MEMORY]];
+            *score = balanced(self.version, without, self.pod, allocatable);
+        }
+    }
+}
+
+/// The score of a node: 1.35 looks at the balance with the pod, 1.36 at what the pod changes of it.
+fn balanced(version: Version, requested: [i64; 2], pod: [i64; 2], allocatable: [i64; 2]) -> i64 {
+    let with = balance([requested[0] + pod[0], requested[1] + pod[1]], allocatable);
+    match version {
+        Version::V1_35 => with,
+        Version::V1_36 => {
+            let half = MAX_NODE_SCORE / 2;
+            half + (half + with - balance(requested, allocatable)) / 2
+        }
+    }
+}
+
+/// 100 times (1 - standard deviation of the used shares), cut off to whole numbers.
+fn balance(requested: [i64; 2], allocatable: [i64; 2]) -> i64 {
+    let share = |index: usize| (requested[index] as f64 / allocatable[index] as f64).min(1.0);
+    // One resource alone, or none, deviates from nothing.
+    let deviation = match allocatable {
+        [0, _] | [_, 0] => 0.0,
+        _ => ((share(0) - share(1)) / 2.0).abs(),
+    };
+    ((1.0 - deviation) * MAX_NODE_SCORE as f64) as i64
+}

@@ -1,0 +1,82 @@
+//! activeQ: pods to try, by priority and then by age.
+//!
+//! Upstream: pkg/scheduler/backend/queue/active_queue.go, plugins/queuesort/priority_sort.go, v1.36.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::QueuedPodInfo;
+use crate::model::{Key, Map, Time};
+
+/// The order of PrioritySort: high priority first, then the earlier timestamp.
+///
+/// DIVERGES: pods with the same priority and timestamp keep the order in which they came; upstream's heap leaves it open.
+pub type ActiveKey = (Reverse<i32>, Time, u64);
+
+/// The order key of a pod.
+pub fn active_key(pod: &QueuedPodInfo) -> ActiveKey {
+    (Reverse(pod.info.pod.spec.priority), pod.timestamp, pod.sequence)
+}
+
+/// Pods in order of a key.
+#[derive(Clone, Debug)]
+pub struct SortedPods<K> {
+    pods: BTreeMap<K, QueuedPodInfo>,
+    keys: Map<Key, K>,
+}
+
+impl<K> Default for SortedPods<K> {
+    fn default() -> SortedPods<K> {
+        SortedPods { pods: BTreeMap::new(), keys: Map::default() }
+    }
+}
+
+impl<K: Ord + Copy> SortedPods<K> {
+    /// How many pods.
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// Adds a pod that is not there.
+    pub fn insert(&mut self, order: K, pod: QueuedPodInfo) {
+        let before = self.keys.insert(pod.key(), order);
+        assert!(before.is_none(), "{} is queued twice", pod.key());
+        self.pods.insert(order, pod);
+    }
+
+    /// The key of the first pod.
+    pub fn first_key(&self) -> Option<K> {
+        self.pods.first_key_value().map(|(order, _)| *order)
+    }
+
+    /// Takes the first pod.
+    pub fn pop_first(&mut self) -> Option<QueuedPodInfo> {
+        let (_, pod) = self.pods.pop_first()?;
+        self.keys.swap_remove(&pod.key());
+        Some(pod)
+    }
+
+    /// Takes a pod.
+    pub fn remove(&mut self, key: &Key) -> Option<QueuedPodInfo> {
+        let order = self.keys.swap_remove(key)?;
+        self.pods.remove(&order)
+    }
+
+    /// A pod, to change what its order does not depend on.
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut QueuedPodInfo> {
+        self.pods.get_mut(self.keys.get(key)?)
+    }
+
+    /// The pods in order.
+    pub fn iter(&self) -> impl Iterator<Item = &QueuedPodInfo> {
+        self.pods.values()
+    }
+}
+
+/// activeQ.
+pub type ActiveQueue = SortedPods<ActiveKey>;

@@ -1,0 +1,121 @@
+//! backoffQ: pods that failed and could be tried again, but not so soon. Two queues: rejected pods and error pods.
+//!
+//! Upstream: pkg/scheduler/backend/queue/backoff_queue.go, v1.36.
+
+use super::QueuedPodInfo;
+use super::active::{ActiveKey, SortedPods, active_key};
+use crate::model::time::SECOND_NS;
+use crate::model::{Key, Span, Time};
+
+/// `podInitialBackoffSeconds`
+const INITIAL_BACKOFF: Span = Span::from_seconds(1);
+/// `podMaxBackoffSeconds`
+const MAX_BACKOFF: Span = Span::from_seconds(10);
+
+/// How long a pod stays back after its last attempt: 1 s, 2 s, 4 s, 8 s, 10 s by the number of rejections, or of
+/// consecutive errors if the last attempt ended in one.
+pub fn backoff_duration(pod: &QueuedPodInfo) -> Span {
+    let count = match pod.consecutive_errors_count {
+        0 => pod.unschedulable_count,
+        errors => errors,
+    };
+    match count {
+        0 => Span::ZERO,
+        1..=4 => Span(INITIAL_BACKOFF.0 << (count - 1)),
+        _ => MAX_BACKOFF,
+    }
+}
+
+/// The two queues, ordered by the end of back-off and then like activeQ.
+#[derive(Clone, Debug, Default)]
+pub struct BackoffQueue {
+    rejected: SortedPods<(Time, ActiveKey)>,
+    errors: SortedPods<(Time, ActiveKey)>,
+    /// The gate PopFromBackoffQ: ends of back-off are cut to whole seconds, and are over strictly before the current one.
+    pub pop_from_backoff_q: bool,
+}
+
+impl BackoffQueue {
+    /// Empty queues.
+    pub fn new(pop_from_backoff_q: bool) -> BackoffQueue {
+        BackoffQueue { pop_from_backoff_q, ..BackoffQueue::default() }
+    }
+
+    /// When the pod's back-off ends.
+    pub fn expiry(&self, pod: &QueuedPodInfo) -> Time {
+        let end = pod.timestamp + backoff_duration(pod);
+        if self.pop_from_backoff_q { end.truncated_to_seconds() } else { end }
+    }
+
+    /// Whether the pod is still backing off.
+    pub fn is_backing_off(&self, pod: &QueuedPodInfo, now: Time) -> bool {
+        if backoff_duration(pod) == Span::ZERO {
+            return false;
+        }
+        match self.pop_from_backoff_q {
+            true => self.expiry(pod) >= now.truncated_to_seconds(),
+            false => self.expiry(pod) > now,
+        }
+    }
+
+    /// Adds a pod.
+    pub fn add(&mut self, pod: QueuedPodInfo) {
+        let order = (self.expiry(&pod), active_key(&pod));
+        match pod.consecutive_errors_count {
+            0 => self.rejected.insert(order, pod),
+            _ => self.errors.insert(order, pod),
+        }
+    }
+
+    /// Takes the first pod whose back-off was over at the last flush, which runs on whole seconds.
+    pub fn pop_completed(&mut self, now: Time) -> Option<QueuedPodInfo> {
+        let flush = now.truncated_to_seconds();
+        let is_over = |end: Time| if self.pop_from_backoff_q { end < flush } else { end <= flush };
+        for queue in [&mut self.rejected, &mut self.errors] {
+            if queue.first_key().is_some_and(|(end, _)| is_over(end)) {
+                return queue.pop_first();
+            }
+        }
+        None
+    }
+
+    /// Takes the first rejected pod, whether or not its back-off is over.
+    pub fn pop_rejected(&mut self) -> Option<QueuedPodInfo> {
+        self.rejected.pop_first()
+    }
+
+    /// The next flush that finds something.
+    pub fn next_flush(&self) -> Option<Time> {
+        let ends = [self.rejected.first_key(), self.errors.first_key()];
+        let (end, _) = ends.into_iter().flatten().min()?;
+        Some(match self.pop_from_backoff_q {
+            true => end + Span::from_seconds(1),
+            false => (end + Span(SECOND_NS - 1)).truncated_to_seconds(),
+        })
+    }
+
+    /// How many pods.
+    pub fn len(&self) -> usize {
+        self.rejected.len() + self.errors.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes a pod.
+    pub fn remove(&mut self, key: &Key) -> Option<QueuedPodInfo> {
+        self.rejected.remove(key).or_else(|| self.errors.remove(key))
+    }
+
+    /// A pod, to change what its order does not depend on.
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut QueuedPodInfo> {
+        self.rejected.get_mut(key).or_else(|| self.errors.get_mut(key))
+    }
+
+    /// The pods: rejected ones in order, then error ones.
+    pub fn iter(&self) -> impl Iterator<Item = &QueuedPodInfo> {
+        self.rejected.iter().chain(self.errors.iter())
+    }
+}

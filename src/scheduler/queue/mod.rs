@@ -1,0 +1,11 @@
+//! Which pending pod is tried next.
+//!
+//! Upstream: pkg/scheduler/backend/queue, v1.36. Pure structures: time is passed in.
+
+pub mod active;
+pub mod backoff;
+#[allow(clippy::module_inception)]
+pub mod queue;
+pub mod unschedulable;
+
+pub use queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};

@@ -1,0 +1,320 @@
+//! The scheduling queue: activeQ, backoffQ, the unschedulable pool, and the pod in flight.
+//!
+//! Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, v1.36. Not modelled: nominations, activation by plugins,
+//! pending plugins.
+
+use std::rc::Rc;
+
+use super::active::{ActiveQueue, active_key};
+use super::backoff::BackoffQueue;
+use super::unschedulable::{MAX_IN_POOL, UnschedulablePods};
+use crate::model::{Cause, Key, Kind, Pod, Span, Time, Uid};
+use crate::scheduler::framework::{ClusterEvent, PodInfo, Profile, names};
+
+/// A pending pod and its history.
+#[derive(Clone, Debug)]
+pub struct QueuedPodInfo {
+    /// The pod as last seen.
+    pub info: Rc<PodInfo>,
+    /// When it was first queued, or when its last attempt failed.
+    pub timestamp: Time,
+    /// When it was first queued.
+    pub first_queued: Time,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Attempts that ended in a rejection.
+    pub unschedulable_count: u32,
+    /// Attempts in a row that ended in an error.
+    pub consecutive_errors_count: u32,
+    /// Who rejected it last.
+    pub unschedulable_plugins: Vec<&'static str>,
+    /// A scheduling gate holds it back.
+    pub gated: bool,
+    /// What put it where it can be tried.
+    pub cause: Cause,
+    /// Order of arrival.
+    pub sequence: u64,
+}
+
+impl QueuedPodInfo {
+    /// The pod's key.
+    pub fn key(&self) -> Key {
+        key_of(&self.info.pod)
+    }
+
+    /// The pod's uid.
+    pub fn uid(&self) -> &Uid {
+        &self.info.pod.meta.uid
+    }
+}
+
+/// The key of a pod.
+pub fn key_of(pod: &Pod) -> Key {
+    Key { kind: Kind::Pod, namespace: pod.meta.namespace.clone(), name: pod.meta.name.clone() }
+}
+
+/// Where a pod went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// It can be tried.
+    Active,
+    /// It can be tried when its back-off is over, or nothing else is to be tried.
+    Backoff,
+    /// It waits for an event.
+    Unschedulable,
+}
+
+/// How an attempt failed.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// These plugins rejected the pod; empty when nothing in particular did (no nodes), which counts as an error.
+    Rejected(Vec<&'static str>),
+    /// Something went wrong.
+    Error,
+}
+
+/// The pod of the attempt that is under way, and what happened since it was taken.
+#[derive(Clone, Debug)]
+struct InFlight {
+    uid: Uid,
+    events: Vec<(ClusterEvent, Cause)>,
+}
+
+/// The queue.
+#[derive(Clone, Debug)]
+pub struct SchedulingQueue {
+    active: ActiveQueue,
+    backoff: BackoffQueue,
+    pool: UnschedulablePods,
+    in_flight: Option<InFlight>,
+    profile: Rc<Profile>,
+    next_sequence: u64,
+}
+
+impl SchedulingQueue {
+    /// An empty queue. `pop_from_backoff_q` is the gate of that name, on by default.
+    pub fn new(profile: Rc<Profile>, pop_from_backoff_q: bool) -> SchedulingQueue {
+        SchedulingQueue {
+            active: ActiveQueue::default(),
+            backoff: BackoffQueue::new(pop_from_backoff_q),
+            pool: UnschedulablePods::default(),
+            in_flight: None,
+            profile,
+            next_sequence: 0,
+        }
+    }
+
+    /// A pod is new.
+    pub fn add(&mut self, pod: &Rc<Pod>, cause: Cause, now: Time) -> Place {
+        self.remove_everywhere(&key_of(pod));
+        let mut queued = QueuedPodInfo {
+            info: Rc::new(PodInfo::new(pod.clone())),
+            timestamp: now,
+            first_queued: now,
+            attempts: 0,
+            unschedulable_count: 0,
+            consecutive_errors_count: 0,
+            unschedulable_plugins: Vec::new(),
+            gated: false,
+            cause,
+            sequence: self.next_sequence,
+        };
+        self.next_sequence += 1;
+        if !pod.spec.scheduling_gates.is_empty() {
+            queued.gated = true;
+            queued.unschedulable_plugins.push(names::SCHEDULING_GATES);
+            self.pool.add(queued);
+            return Place::Unschedulable;
+        }
+        self.active.insert(active_key(&queued), queued);
+        Place::Active
+    }
+
+    /// A pending pod changed.
+    pub fn update(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, cause: Cause, now: Time) {
+        let event = || ClusterEvent::PodUpdated { old: old.clone(), new: new.clone() };
+        if let Some(in_flight) = self.in_flight.as_mut().filter(|in_flight| in_flight.uid == new.meta.uid) {
+            in_flight.events.push((event(), cause));
+            return;
+        }
+        let key = key_of(new);
+        if let Some(queued) = self.active.get_mut(&key) {
+            return set_pod(queued, new);
+        }
+        if let Some(queued) = self.backoff.get_mut(&key) {
+            return set_pod(queued, new);
+        }
+        let Some(queued) = self.pool.get_mut(&key) else {
+            self.add(new, cause, now);
+            return;
+        };
+        set_pod(queued, new);
+        let wakes = match queued.gated {
+            true => new.spec.scheduling_gates.is_empty(),
+            false => self.profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, &event()),
+        };
+        if wakes && let Some(mut queued) = self.pool.remove(&key) {
+            queued.gated = false;
+            queued.cause = cause;
+            self.requeue(queued, now);
+        }
+    }
+
+    /// A pending pod is gone, or was bound.
+    pub fn delete(&mut self, key: &Key) {
+        self.remove_everywhere(key);
+    }
+
+    /// Takes the next pod: the head of activeQ or, when it is empty, of the rejected pods in backoffQ.
+    pub fn pop(&mut self, now: Time) -> Option<QueuedPodInfo> {
+        self.flush_backoff_completed(now);
+        let early = self.backoff.pop_from_backoff_q;
+        let next = self.active.pop_first();
+        let mut pod = next.or_else(|| if early { self.backoff.pop_rejected() } else { None })?;
+        pod.attempts += 1;
+        pod.unschedulable_plugins.clear();
+        self.in_flight = Some(InFlight { uid: pod.uid().clone(), events: Vec::new() });
+        Some(pod)
+    }
+
+    /// The attempt is over, or the pod will not come back: ends the recording of events.
+    pub fn done(&mut self, uid: &Uid) {
+        if self.in_flight.as_ref().is_some_and(|in_flight| in_flight.uid == *uid) {
+            self.in_flight = None;
+        }
+    }
+
+    /// An attempt failed. With `pod` as the informer has it now.
+    pub fn add_unschedulable(
+        &mut self,
+        mut queued: QueuedPodInfo,
+        pod: &Rc<Pod>,
+        failure: Failure,
+        cause: Cause,
+        now: Time,
+    ) -> Place {
+        let events = match self.in_flight.take() {
+            Some(in_flight) if in_flight.uid == *queued.uid() => in_flight.events,
+            other => {
+                self.in_flight = other;
+                Vec::new()
+            }
+        };
+        set_pod(&mut queued, pod);
+        queued.timestamp = now;
+        match failure {
+            Failure::Rejected(plugins) if !plugins.is_empty() => {
+                queued.unschedulable_plugins = plugins;
+                queued.unschedulable_count += 1;
+                queued.consecutive_errors_count = 0;
+            }
+            _ => queued.consecutive_errors_count += 1,
+        }
+        let is_error = queued.consecutive_errors_count > 0;
+        let woken = events
+            .iter()
+            .find(|(event, _)| self.profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, event));
+        if let Some(cause) = woken.map(|(_, cause)| *cause).or(is_error.then_some(cause)) {
+            queued.cause = cause;
+            return self.requeue(queued, now);
+        }
+        self.pool.add(queued);
+        Place::Unschedulable
+    }
+
+    /// Something happened in the cluster: moves the pods it may help. Returns how many moved.
+    pub fn move_on_event(&mut self, event: ClusterEvent, cause: Cause, now: Time) -> usize {
+        let profile = self.profile.clone();
+        let moved = self
+            .pool
+            .drain_where(|queued| profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, &event));
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.events.push((event, cause));
+        }
+        let count = moved.len();
+        for mut queued in moved {
+            queued.cause = cause;
+            self.requeue(queued, now);
+        }
+        count
+    }
+
+    /// Moves pods that have waited for more than five minutes. Returns how many moved.
+    pub fn flush_unschedulable_leftover(&mut self, cause: Cause, now: Time) -> usize {
+        let moved = self.pool.drain_where(|queued| now - queued.timestamp > MAX_IN_POOL);
+        let count = moved.len();
+        for mut queued in moved {
+            queued.cause = cause;
+            self.requeue(queued, now);
+        }
+        count
+    }
+
+    /// Moves pods whose back-off is over to activeQ. Upstream does this on every whole second; doing it before each look at
+    /// activeQ is the same, because activeQ does not order by arrival.
+    pub fn flush_backoff_completed(&mut self, now: Time) {
+        while let Some(queued) = self.backoff.pop_completed(now) {
+            self.active.insert(active_key(&queued), queued);
+        }
+    }
+
+    /// When a back-off ends next; nothing else may be waiting for it.
+    pub fn next_backoff_flush(&self) -> Option<Time> {
+        self.backoff.next_flush()
+    }
+
+    /// When the flush of leftovers, at `origin + k * 30 s`, finds something next.
+    pub fn next_leftover_flush(&self, origin: Time, now: Time) -> Option<Time> {
+        self.pool.next_flush(origin, now)
+    }
+
+    /// Pods in activeQ.
+    pub fn active_len(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Pods in backoffQ.
+    pub fn backoff_len(&self) -> usize {
+        self.backoff.len()
+    }
+
+    /// Pods that wait for an event.
+    pub fn unschedulable_len(&self) -> usize {
+        self.pool.waiting()
+    }
+
+    /// Gated pods.
+    pub fn gated_len(&self) -> usize {
+        self.pool.gated()
+    }
+
+    /// How long the oldest pod that can be tried has waited since its timestamp.
+    pub fn oldest_active_wait(&self, now: Time) -> Span {
+        self.active.iter().map(|queued| now - queued.timestamp).max().unwrap_or(Span::ZERO)
+    }
+
+    fn requeue(&mut self, queued: QueuedPodInfo, now: Time) -> Place {
+        if self.backoff.is_backing_off(&queued, now) {
+            self.backoff.add(queued);
+            return Place::Backoff;
+        }
+        self.active.insert(active_key(&queued), queued);
+        Place::Active
+    }
+
+    fn remove_everywhere(&mut self, key: &Key) {
+        let found = self.active.remove(key).or_else(|| self.backoff.remove(key));
+        if found.is_none() {
+            self.pool.remove(key);
+        }
+    }
+}
+
+/// Takes the newer version of a pod; requests are computed anew only when its spec changed.
+fn set_pod(queued: &mut QueuedPodInfo, pod: &Rc<Pod>) {
+    let info = match Rc::ptr_eq(&queued.info.pod.spec, &pod.spec) {
+        true => PodInfo { pod: pod.clone(), requests: queued.info.requests.clone() },
+        false => PodInfo::new(pod.clone()),
+    };
+    queued.info = Rc::new(info);
+}

@@ -1,0 +1,344 @@
+//! One scheduling attempt, pure: a pod and a snapshot in, a node or the reasons why not out.
+//!
+//! Upstream: pkg/scheduler/schedule_one.go, `schedulePod`, `findNodesThatFitPod`, `prioritizeNodes`, v1.36.
+//! Not modelled: the second filter pass with pods nominated to a node, extenders.
+
+use std::collections::BTreeMap;
+
+use super::cache::{NodeIndex, Snapshot};
+use super::framework::{Code, Filter, PodInfo, PreFilterResult, Profile, Status};
+use super::post_filter;
+use crate::model::{Name, Set};
+
+/// Below this many nodes all are looked at; above, at least this many feasible ones are searched for.
+const MIN_FEASIBLE_NODES_TO_FIND: usize = 100;
+/// The adaptive percentage never falls below this.
+const MIN_FEASIBLE_NODES_PERCENTAGE: usize = 5;
+
+/// Where the next attempt begins to look, and how far it looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Search {
+    /// `nextStartNodeIndex`.
+    pub next_start_node_index: usize,
+    /// `percentageOfNodesToScore`; 0 = adaptive.
+    pub percentage_of_nodes_to_score: u32,
+}
+
+/// A node for the pod.
+#[derive(Clone, Debug)]
+pub struct ScheduleResult {
+    /// The node.
+    pub node: Name,
+    /// Nodes that filters looked at.
+    pub evaluated: usize,
+    /// Nodes that passed.
+    pub feasible: usize,
+    /// Scores; `None` when only one node was feasible.
+    pub scores: Option<Scores>,
+}
+
+/// Scores of feasible nodes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scores {
+    /// The nodes.
+    pub nodes: Vec<NodeIndex>,
+    /// For each plugin that did not skip the pod: name, weight, normalized score a node.
+    pub plugins: Vec<(&'static str, i64, Vec<i64>)>,
+    /// Weighted sums a node.
+    pub totals: Vec<i64>,
+}
+
+/// What the filters found.
+#[derive(Clone, Debug, Default)]
+pub struct Feasibility {
+    /// Nodes that passed, in the order they were looked at.
+    pub feasible: Vec<NodeIndex>,
+    /// Nodes that filters looked at.
+    pub evaluated: usize,
+    /// The others.
+    pub diagnosis: Diagnosis,
+}
+
+/// Why nodes are not feasible.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// Nodes a filter rejected, with the first plugin that did.
+    pub rejected: Vec<(NodeIndex, &'static str, Status)>,
+    /// Plugins whose PreFilter named the only possible nodes.
+    pub narrowed_by: Vec<&'static str>,
+    /// Nodes of the snapshot that are not among the named ones.
+    pub excluded: usize,
+    /// A PreFilter that rejected the pod for all nodes.
+    pub pre_filter: Option<(&'static str, Status)>,
+    /// Plugins that rejected something: whose hints are asked later.
+    pub unschedulable_plugins: Vec<&'static str>,
+}
+
+/// No node can take the pod.
+#[derive(Clone, Debug)]
+pub struct FitError {
+    /// Why.
+    pub diagnosis: Diagnosis,
+    /// Nodes that filters looked at.
+    pub evaluated: usize,
+    /// The text of the FailedScheduling event and of the condition.
+    pub message: String,
+}
+
+/// Why an attempt found no node.
+#[derive(Clone, Debug)]
+pub enum ScheduleError {
+    /// There are no nodes at all.
+    NoNodes,
+    /// No node fits.
+    Fit(Box<FitError>),
+}
+
+impl ScheduleError {
+    /// The text of the FailedScheduling event and of the condition.
+    pub fn message(&self) -> &str {
+        match self {
+            ScheduleError::NoNodes => "no nodes available to schedule pods",
+            ScheduleError::Fit(fit) => &fit.message,
+        }
+    }
+
+    /// Nodes that filters looked at.
+    pub fn evaluated(&self) -> usize {
+        match self {
+            ScheduleError::NoNodes => 0,
+            ScheduleError::Fit(fit) => fit.evaluated,
+        }
+    }
+
+    /// Plugins whose hints may wake the pod; empty when no plugin rejected it.
+    pub fn unschedulable_plugins(&self) -> &[&'static str] {
+        match self {
+            ScheduleError::NoNodes => &[],
+            ScheduleError::Fit(fit) => &fit.diagnosis.unschedulable_plugins,
+        }
+    }
+}
+
+/// Chooses a node for the pod.
+///
+/// Nodes are examined one after the other, which is one legal run of upstream's parallel search.
+/// DIVERGES: of several nodes with the highest total the smallest name is taken; upstream takes any of them.
+///
+/// # Errors
+/// When no node can take it.
+pub fn schedule_pod(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    search: &mut Search,
+) -> Result<ScheduleResult, ScheduleError> {
+    if snapshot.nodes().is_empty() {
+        return Err(ScheduleError::NoNodes);
+    }
+    let Feasibility { feasible, evaluated, diagnosis } = find_nodes_that_fit(profile, pod, snapshot, search);
+    let result = |node: NodeIndex, count, scores| {
+        Ok(ScheduleResult { node: snapshot.name(node).clone(), evaluated, feasible: count, scores })
+    };
+    match feasible[..] {
+        [] => {
+            let message = fit_error_message(pod, snapshot, &diagnosis);
+            Err(ScheduleError::Fit(Box::new(FitError { diagnosis, evaluated, message })))
+        }
+        [only] => result(only, 1, None),
+        _ => {
+            let count = feasible.len();
+            let scores = prioritize_nodes(profile, pod, snapshot, feasible);
+            result(select_host(&scores, snapshot), count, Some(scores))
+        }
+    }
+}
+
+/// Filters nodes until enough are feasible.
+pub fn find_nodes_that_fit(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    search: &mut Search,
+) -> Feasibility {
+    let mut diagnosis = Diagnosis::default();
+    let Some((filters, names)) = run_pre_filters(profile, pod, snapshot, &mut diagnosis) else {
+        return Feasibility { diagnosis, ..Feasibility::default() };
+    };
+    if let Some(nominated) = snapshot.find(&pod.pod.status.nominated_node_name) {
+        // A nominated node that passes is taken without a look at the others.
+        let (feasible, _) = filter_nodes(&filters, snapshot, &[nominated], 0, 1, &mut Diagnosis::default());
+        if !feasible.is_empty() {
+            return Feasibility { feasible, evaluated: 1, diagnosis };
+        }
+    }
+    let named: Vec<NodeIndex>;
+    let nodes = match &names {
+        None => snapshot.nodes(),
+        Some(names) => {
+            named = names.iter().filter_map(|name| snapshot.find(name)).collect();
+            &named
+        }
+    };
+    diagnosis.excluded = snapshot.nodes().len() - nodes.len();
+    let want = num_feasible_nodes_to_find(search.percentage_of_nodes_to_score, nodes.len());
+    let start = search.next_start_node_index;
+    let (feasible, evaluated) = filter_nodes(&filters, snapshot, nodes, start, want, &mut diagnosis);
+    search.next_start_node_index = (start + evaluated) % snapshot.nodes().len().max(1);
+    Feasibility { feasible, evaluated, diagnosis }
+}
+
+/// The filters of an attempt with their plugins' names.
+type Filters<'a> = Vec<(&'static str, Box<dyn Filter + 'a>)>;
+
+/// Runs PreFilter; `None` when it rejects the pod. Otherwise the filters, and the node names if any plugin gave some.
+fn run_pre_filters<'a>(
+    profile: &'a Profile,
+    pod: &'a PodInfo,
+    snapshot: &Snapshot<'_>,
+    diagnosis: &mut Diagnosis,
+) -> Option<(Filters<'a>, Option<Set<Name>>)> {
+    let mut filters: Filters<'a> = Vec::with_capacity(profile.plugins.len());
+    let mut possible: Option<Set<Name>> = None;
+    for registered in &profile.plugins {
+        let plugin = registered.plugin.name();
+        match registered.plugin.pre_filter(pod, snapshot) {
+            PreFilterResult::Skip => {}
+            PreFilterResult::Filter(filter) => filters.push((plugin, filter)),
+            PreFilterResult::FilterAmong(filter, names) => {
+                filters.push((plugin, filter));
+                diagnosis.narrowed_by.push(plugin);
+                diagnosis.unschedulable_plugins.push(plugin);
+                let both = match possible.take() {
+                    None => names,
+                    Some(before) => before.into_iter().filter(|name| names.contains(name)).collect(),
+                };
+                if both.is_empty() {
+                    diagnosis.pre_filter = Some((plugin, Status::unresolvable(unsatisfied(&diagnosis.narrowed_by))));
+                    return None;
+                }
+                possible = Some(both);
+            }
+            PreFilterResult::Reject(status) => {
+                let is_final = status.code == Code::UnschedulableAndUnresolvable;
+                diagnosis.unschedulable_plugins.push(plugin);
+                diagnosis.pre_filter = Some((plugin, status));
+                if is_final {
+                    break;
+                }
+            }
+        }
+    }
+    diagnosis.pre_filter.is_none().then_some((filters, possible))
+}
+
+/// The text for pods whose plugins name no node in common.
+fn unsatisfied(plugins: &[&'static str]) -> String {
+    format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", plugins.join(" "))
+}
+
+/// How many feasible nodes end the search.
+fn num_feasible_nodes_to_find(percentage: u32, nodes: usize) -> usize {
+    if nodes < MIN_FEASIBLE_NODES_TO_FIND {
+        return nodes;
+    }
+    let percentage = match percentage {
+        0 => 50_usize.saturating_sub(nodes / 125).max(MIN_FEASIBLE_NODES_PERCENTAGE),
+        percentage => percentage.min(100) as usize,
+    };
+    (nodes * percentage / 100).max(MIN_FEASIBLE_NODES_TO_FIND)
+}
+
+/// Looks at nodes round-robin from `start` until `want` have passed; returns those and how many were looked at.
+///
+/// As many nodes as are still wanted go through all filters together: never more than looking at them singly would.
+fn filter_nodes(
+    filters: &Filters<'_>,
+    snapshot: &Snapshot<'_>,
+    nodes: &[NodeIndex],
+    start: usize,
+    want: usize,
+    diagnosis: &mut Diagnosis,
+) -> (Vec<NodeIndex>, usize) {
+    let mut feasible = Vec::with_capacity(want);
+    let mut chunk = Vec::with_capacity(want);
+    let mut evaluated = 0;
+    while evaluated < nodes.len() && feasible.len() < want {
+        let take = (want - feasible.len()).min(nodes.len() - evaluated);
+        chunk.extend((evaluated..evaluated + take).map(|offset| nodes[(start + offset) % nodes.len()]));
+        evaluated += take;
+        for (plugin, filter) in filters {
+            let before = diagnosis.rejected.len();
+            let rejected = &mut diagnosis.rejected;
+            filter.filter_slice(snapshot, &mut chunk, &mut |node, status| rejected.push((node, plugin, status)));
+            if diagnosis.rejected.len() > before && !diagnosis.unschedulable_plugins.contains(plugin) {
+                diagnosis.unschedulable_plugins.push(plugin);
+            }
+        }
+        feasible.append(&mut chunk);
+    }
+    (feasible, evaluated)
+}
+
+/// Scores nodes: PreScore, Score, NormalizeScore, weights, sum.
+pub fn prioritize_nodes(profile: &Profile, pod: &PodInfo, snapshot: &Snapshot<'_>, nodes: Vec<NodeIndex>) -> Scores {
+    let mut totals = vec![0; nodes.len()];
+    let mut plugins = Vec::new();
+    for registered in &profile.plugins {
+        let Some(score) = registered.plugin.pre_score(pod, snapshot, &nodes) else { continue };
+        let mut scores = vec![0; nodes.len()];
+        score.score(snapshot, &nodes, &mut scores);
+        score.normalize_score(&mut scores);
+        for (total, score) in totals.iter_mut().zip(&scores) {
+            *total += registered.weight * score;
+        }
+        plugins.push((registered.plugin.name(), registered.weight, scores));
+    }
+    Scores { nodes, plugins, totals }
+}
+
+/// The node with the highest total, of several the one with the smallest name.
+fn select_host(scores: &Scores, snapshot: &Snapshot<'_>) -> NodeIndex {
+    let highest = scores.totals.iter().copied().max().expect("several nodes were scored");
+    let best = scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| **total == highest);
+    *best.map(|(node, _)| node).min_by_key(|node| snapshot.name(**node)).expect("one of them is the highest")
+}
+
+/// `0/5 nodes are available: ...`, with what PostFilter has to say.
+fn fit_error_message(pod: &PodInfo, snapshot: &Snapshot<'_>, diagnosis: &Diagnosis) -> String {
+    let nodes = snapshot.nodes().len();
+    let mut message = match &diagnosis.pre_filter {
+        Some((_, status)) => format!("0/{nodes} nodes are available: {}.", status.message()),
+        None => {
+            let excluded = format!("node(s) didn't satisfy plugin(s) [{}]", diagnosis.narrowed_by.join(" "));
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            if diagnosis.excluded > 0 {
+                counts.insert(&excluded, diagnosis.excluded);
+            }
+            for reason in diagnosis.rejected.iter().flat_map(|(_, _, status)| &status.reasons) {
+                *counts.entry(reason).or_default() += 1;
+            }
+            nodes_are_available(nodes, counts)
+        }
+    };
+    if let Some(post_filter) = post_filter::message(pod, snapshot, diagnosis) {
+        message.push(' ');
+        message.push_str(&post_filter);
+    }
+    message
+}
+
+/// `0/N nodes are available: 1 a, 2 b.`: counts sorted as text. Without reasons only the colon is left.
+///
+/// Upstream: pkg/scheduler/framework/types.go, `FitError.Error`, v1.36.
+pub fn nodes_are_available<'a>(nodes: usize, counts: impl IntoIterator<Item = (&'a str, usize)>) -> String {
+    let mut texts: Vec<String> = counts.into_iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    texts.sort();
+    let mut message = format!("0/{nodes} nodes are available:");
+    if !texts.is_empty() {
+        message.push(' ');
+        message.push_str(&texts.join(", "));
+        message.push('.');
+    }
+    message
+}
