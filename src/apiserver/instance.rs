@@ -2,6 +2,7 @@
 
 use crate::model::api::ObjectSelector;
 use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Map, Name, Object, Rv, Time};
+use crate::rules::admission::AdmittedSpecs;
 
 use super::etcd::{Etcd, LogEntry};
 use super::naming::Naming;
@@ -12,6 +13,7 @@ use super::watch::{self, Watch, WatchEvent, WatchId};
 pub struct ApiServer {
     pub(super) etcd: Etcd,
     pub(super) naming: Naming,
+    pub(super) admitted_specs: AdmittedSpecs,
     watches: Map<WatchId, Watch>,
     next_watch: u64,
     /// Pods that may exist until an instant: refused creates of the controller recordings.
@@ -30,7 +32,7 @@ pub struct NextEntry {
 impl ApiServer {
     /// An empty cluster.
     pub fn new(naming: Naming) -> ApiServer {
-        ApiServer { etcd: Etcd::new(), naming, watches: Map::default(), next_watch: 1, pod_limit: None }
+        ApiServer { etcd: Etcd::new(), naming, admitted_specs: AdmittedSpecs::default(), watches: Map::default(), next_watch: 1, pod_limit: None }
     }
 
     /// The truth: for the loop, probes and invariants only.

@@ -12,7 +12,8 @@ use crate::model::{
     Answer, ApiError, ApiResult, Cause, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name, Object, Patch, Pod,
     Preconditions, ReplicaSet, Request, Rv, Time,
 };
-use crate::rules::{admission, codec, patch};
+use crate::rules::admission::{self, NodeRegistration};
+use crate::rules::{codec, patch};
 
 use super::instance::ApiServer;
 use super::pods;
@@ -25,6 +26,8 @@ pub struct Writer<'a> {
     pub cause: Cause,
     /// For names and uids.
     pub draws: &'a mut dyn Draws,
+    /// Whether nodes it creates register now or have been there before the run.
+    pub existing: NodeRegistration,
 }
 
 /// What a request did.
@@ -81,8 +84,17 @@ impl ApiServer {
         meta.deletion = None;
         meta.generation = i64::from(has_generation(kind));
         reset_status(&mut object);
-        admission::admit_new(&mut object);
+        self.admit(&mut object, writer.existing);
         Ok(Answer::Object(self.etcd.put(object, writer.now, writer.cause)))
+    }
+
+    /// Mutating admission of new objects.
+    fn admit(&mut self, object: &mut Object, existing: NodeRegistration) {
+        match object {
+            Object::Pod(pod) => admission::admit_pod(Rc::make_mut(pod), &mut self.admitted_specs),
+            Object::Node(node) => admission::admit_node(Rc::make_mut(node), existing),
+            _ => {}
+        }
     }
 
     fn check_namespace(&self, kind: Kind, meta: &Meta) -> Result<(), ApiError> {
@@ -198,7 +210,7 @@ impl ApiServer {
                 };
                 self.commit_status(&stored, merged.into(), writer)
             }
-            (Patch::Merge(value), _) => self.patch_manifest(&stored, |base| patch::merge(base, value), writer),
+            (Patch::Merge(value), _) => self.patch_manifest(&stored, |base| Ok(patch::merge(base, value)), writer),
             (Patch::Strategic(value), _) => {
                 self.patch_manifest(&stored, |base| patch::strategic_merge(base, value), writer)
             }
@@ -210,10 +222,10 @@ impl ApiServer {
     fn patch_manifest(
         &mut self,
         stored: &Object,
-        apply: impl FnOnce(&serde_json::Value) -> serde_json::Value,
+        apply: impl FnOnce(&serde_json::Value) -> Result<serde_json::Value, String>,
         writer: &mut Writer<'_>,
     ) -> ApiResult {
-        let patched = apply(&codec::encode(stored));
+        let patched = apply(&codec::encode(stored)).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
         let mut merged = codec::decode(&patched).map_err(|problems| {
             let texts: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))

@@ -14,10 +14,12 @@ use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
 use crate::model::{Action, Cause, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span};
-use crate::node::{Kubelets, KubeletSettings};
+use crate::node::{self, Kubelets};
 use crate::plant::Plant;
+use crate::rules::admission::NodeRegistration;
 use crate::rules::codec;
-use crate::scheduler::{Scheduler, SchedulerSettings};
+use crate::scheduler::component::{Scheduler, SchedulerSettings};
+use crate::scheduler::framework::registry::Version;
 
 use super::event::ProcessIndex;
 use super::faults::Faults;
@@ -96,7 +98,7 @@ impl World {
         let key = object.key();
         let record = RecordId(self.next_record);
         let now = self.calendar.now();
-        let mut writer = Writer { now, cause: record, draws: &mut self.draws };
+        let mut writer = Writer { now, cause: record, draws: &mut self.draws, existing: NodeRegistration::Existing };
         let executed = self.api.execute(&Request::Create(object), &mut writer);
         self.note(cause, None, Action::Create, Some(key), "");
         executed.result.map(|_| ()).map_err(|error| error.message)
@@ -150,8 +152,12 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
             per_node: scheduler.per_node,
             percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
             assume: scheduler.assume,
+            version: match plan.version {
+                KubernetesVersion::V1_36 => Version::V1_36,
+                KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Version::V1_35,
+            },
         })),
-        ComponentPlan::Kubelets(kubelet) => Box::new(Kubelets::new(KubeletSettings {
+        ComponentPlan::Kubelets(kubelet) => Box::new(Kubelets::new(node::Settings {
             pleg_period: kubelet.pleg_period,
             heartbeat_period: kubelet.heartbeat_period,
         })),

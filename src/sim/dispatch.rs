@@ -114,37 +114,27 @@ impl World {
         request: Request,
         cause: Cause,
     ) {
-        let now = self.calendar.now();
+        let handed_at = self.calendar.now();
         let wait = self.reserve(process, row, usage, &sender);
+        let draw = self.draw_of(process, &sender, request.verb());
+        let incarnation = self.processes[process].incarnation;
+        let flight = InFlight { process, incarnation, sender, request, cause, handed_at, draw, result: None };
+        self.depart(flight, wait);
+    }
+
+    /// For whom the latencies of a request are drawn, and its how-manieth of this verb it is.
+    fn draw_of(&mut self, process: ProcessIndex, sender: &Sender, verb: &'static str) -> (u64, u64) {
         let owner = &mut self.processes[process];
-        let verb = request.verb();
-        let (who, count) = match &sender {
+        let who = owner.name.stable_hash();
+        match sender {
             Sender::Component { component, .. } | Sender::Recorder { component, .. } => {
                 let slot = &mut owner.components[*component];
-                (slot.name.stable_hash(), slot.sent.entry(verb).or_insert(0))
+                let count = slot.sent.entry(verb).or_insert(0);
+                *count += 1;
+                (who ^ slot.name.stable_hash().rotate_left(9) ^ hash_text(verb), *count)
             }
-            Sender::Reflector(kind) => {
-                let entity = owner.name.stable_hash() ^ (*kind as u64 + 1);
-                let draw = (entity, owner.incarnation);
-                return self.depart(InFlight {
-                    process,
-                    incarnation: owner.incarnation,
-                    sender,
-                    request,
-                    cause,
-                    handed_at: now,
-                    draw,
-                    result: None,
-                }, wait);
-            }
-        };
-        *count += 1;
-        let draw = (owner.name.stable_hash() ^ who.rotate_left(9) ^ hash_text(verb), *count);
-        let incarnation = owner.incarnation;
-        self.depart(
-            InFlight { process, incarnation, sender, request, cause, handed_at: now, draw, result: None },
-            wait,
-        );
+            Sender::Reflector(kind) => (who ^ (*kind as u64 + 1), owner.incarnation),
+        }
     }
 
     fn depart(&mut self, request: InFlight, wait: Span) {

@@ -5,6 +5,7 @@ use crate::component::draw_span;
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiResult, Kind, RecordId, Request, Span};
+use crate::rules::admission::NodeRegistration;
 
 use super::dispatch::REQUEST_LATENCY;
 use super::event::{Event, RequestId};
@@ -37,7 +38,7 @@ impl World {
         let record = RecordId(self.next_record);
         let was_there = request.is_write() && self.api.truth().get(&request.key()).is_some();
         let executed = {
-            let mut writer = Writer { now, cause: record, draws: &mut self.draws };
+            let mut writer = Writer { now, cause: record, draws: &mut self.draws, existing: NodeRegistration::New };
             self.api.execute(&request, &mut writer)
         };
         self.counters.requests += 1;
