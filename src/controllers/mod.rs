@@ -5,3 +5,6 @@ pub mod consistency;
 pub mod deployment;
 pub mod expectations;
 pub mod replica_set;
+
+#[cfg(test)]
+mod scripted;

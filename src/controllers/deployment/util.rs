@@ -69,9 +69,13 @@ pub fn max_revision(replica_sets: &[Rc<ReplicaSet>]) -> i64 {
 /// Copies the Deployment's annotations to its newest ReplicaSet and gives that the revision, if it is higher than its own.
 pub fn new_replica_set_annotations(deployment: &Deployment, own: &Labels, new_revision: i64) -> Labels {
     let copied = deployment.meta.annotations.iter().filter(|(key, _)| !NOT_COPIED.contains(&key.as_str()));
-    let annotations = copied.fold(own.clone(), |all, (key, value)| {
-        if all.get(key) == Some(value) { all } else { all.with(key.clone(), value.clone()) }
-    });
+    let annotations =
+        copied.fold(
+            own.clone(),
+            |all, (key, value)| {
+                if all.get(key) == Some(value) { all } else { all.with(key.clone(), value.clone()) }
+            },
+        );
     let old_text = own.get_str(REVISION).map(Name::as_str);
     let old_revision = match old_text {
         None | Some("") => 0,
@@ -273,9 +277,9 @@ pub fn template_hash(template: &serde_json::Value, collision_count: Option<i32>)
 /// A hash of a JSON value that does not depend on the order of keys.
 fn hash_value(value: &serde_json::Value) -> u64 {
     match value {
-        serde_json::Value::Object(fields) => fields.iter().fold(1, |all, (key, value)| {
-            all ^ hash_text(&format!("{:x}:{:x}", hash_text(key), hash_value(value)))
-        }),
+        serde_json::Value::Object(fields) => fields
+            .iter()
+            .fold(1, |all, (key, value)| all ^ hash_text(&format!("{:x}:{:x}", hash_text(key), hash_value(value)))),
         serde_json::Value::Array(items) => {
             items.iter().fold(2, |all, item| hash_text(&format!("{all:x},{:x}", hash_value(item))))
         }

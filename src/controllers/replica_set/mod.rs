@@ -11,3 +11,6 @@ pub mod decide;
 pub mod rank;
 
 pub use component::{ReplicaSetController, State};
+
+#[cfg(test)]
+mod tests;
