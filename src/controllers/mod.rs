@@ -1,3 +1,10 @@
 //! Controllers: each a pure `decide.rs` and a `component.rs` that reads caches and sends requests.
 
+pub mod claim;
+pub mod consistency;
 pub mod deployment;
+pub mod expectations;
+pub mod replica_set;
+
+#[cfg(test)]
+mod scripted;
