@@ -293,6 +293,9 @@ impl Request {
             Request::List { kind, namespace, .. } => {
                 Key::new(*kind, namespace.clone().unwrap_or_default(), Name::EMPTY)
             }
+            Request::Create(object) if object.meta().name.is_empty() => {
+                Key::new(object.kind(), object.meta().namespace.clone(), object.meta().generate_name.clone())
+            }
             Request::Create(object) | Request::Update(object) | Request::UpdateStatus(object) => object.key(),
             Request::RenewLeases { .. } => Key::new(Kind::Lease, "kube-node-lease", Name::EMPTY),
         }
