@@ -7,4 +7,4 @@ pub mod expectations;
 pub mod replica_set;
 
 #[cfg(test)]
-mod scripted;
+mod double_for_tests;

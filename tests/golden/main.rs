@@ -24,6 +24,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),
     ("controllers", "deployment-fenceposts", controllers::deployment_fenceposts),
+    ("controllers", "rs-pod-deletion", controllers::rs_pod_deletion),
     ("controllers", "deployment-rollout", controllers::replay),
     ("controllers", "replicaset-slowstart", controllers::replay),
 ];

@@ -8,7 +8,7 @@ use super::sync::ReplicaSets;
 use super::util::{self, condition};
 use super::{DeploymentController, progress, rolling, scale};
 use crate::client::reconciler::{Enqueue, Outcome};
-use crate::controllers::scripted::Script;
+use crate::controllers::double_for_tests::Script;
 use crate::model::api::Reason;
 use crate::model::time::SECOND_NS;
 use crate::model::{

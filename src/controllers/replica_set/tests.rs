@@ -6,7 +6,7 @@ use super::ReplicaSetController;
 use super::decide::new_pod;
 use crate::client::reconciler::{Enqueue, Outcome};
 use crate::controllers::consistency::Consistency;
-use crate::controllers::scripted::Script;
+use crate::controllers::double_for_tests::Script;
 use crate::model::api::Reason;
 use crate::model::{
     ApiError, Deletion, Key, Kind, Labels, Meta, Pod, PodTemplate, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus,

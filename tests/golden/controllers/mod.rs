@@ -4,11 +4,15 @@ mod timeline;
 
 pub use timeline::replay;
 
+use std::rc::Rc;
+
 use serde_json::{Value, json};
 
-use crate::case::{Disagreement, compare, field, int};
+use crate::case::{Disagreement, compare, field, int, list, text};
 use kubesim::controllers::deployment::fenceposts;
-use kubesim::model::IntOrPercent;
+use kubesim::controllers::replica_set::rank;
+use kubesim::model::{IntOrPercent, Pod};
+use kubesim::rules::{codec, timestamp};
 
 /// replicas, maxSurge, maxUnavailable -> surge, unavailable.
 pub fn deployment_fenceposts(case: &Value) -> Result<(), Disagreement> {
@@ -20,4 +24,26 @@ pub fn deployment_fenceposts(case: &Value) -> Result<(), Disagreement> {
     let (surge, unavailable) = fenceposts::resolve(&bound("maxSurge")?, &bound("maxUnavailable")?, desired);
     let expected = json!({"surge": int(case, "surge")?, "unavailable": int(case, "unavailable")?});
     compare("fenceposts", &expected, &json!({"surge": surge, "unavailable": unavailable}), 0.0)
+}
+
+/// Pods of one ReplicaSet and `now` -> the order of their deletion. The related pods are the set itself.
+pub fn rs_pod_deletion(case: &Value) -> Result<(), Disagreement> {
+    let pods: Vec<Rc<Pod>> = list(case, "pods")?.iter().map(decode_pod).collect::<Result<_, _>>()?;
+    let now = text(case, "now")?;
+    let now = timestamp::parse(now).ok_or_else(|| Disagreement::new("a timestamp", now))?;
+    let order = rank::deletion_order(&pods, &pods, now);
+    let names: Vec<&str> = order.into_iter().map(|index| pods[index].meta.name.as_str()).collect();
+    compare("deletionOrder", field(case, "deletionOrder")?, &json!(names), 0.0)
+}
+
+/// Recorded pods leave out what kind they are, and have no containers but statuses of one.
+fn decode_pod(recorded: &Value) -> Result<Rc<Pod>, Disagreement> {
+    let mut manifest = recorded.clone();
+    manifest["apiVersion"] = json!("v1");
+    manifest["kind"] = json!("Pod");
+    if manifest["spec"]["containers"].is_null() {
+        manifest["spec"]["containers"] = json!([{"name": "c", "image": "c"}]);
+    }
+    let decoded = codec::decode(&manifest).map_err(|problems| Disagreement::new("a pod", format!("{problems:?}")))?;
+    decoded.as_pod().cloned().ok_or_else(|| Disagreement::new("a pod", manifest))
 }
