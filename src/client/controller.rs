@@ -132,10 +132,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
 
     fn run_workers(&mut self, ctx: &mut Context<'_>) {
         while let Some(worker) = self.workers.iter().position(Option::is_none) {
-            if self.queue.is_empty() {
-                return;
-            }
-            let Got::Key(taken) = self.queue.get(worker as u32, ctx.now) else { return };
+            let Got::Key(taken) = self.take_next(worker, ctx.now) else { return };
             self.start(worker, taken, ctx);
         }
     }
@@ -218,6 +215,15 @@ impl<R: Reconciler + 'static> QueueController<R> {
             Some(message) => self.retry(&key, message, ctx),
         }
         self.queue.done(&key, ctx.now);
+        // The worker that is done goes on with the next key at once; only idle workers have to be woken.
+        if let Got::Key(taken) = self.take_next(worker, ctx.now) {
+            self.start(worker, taken, ctx);
+        }
+    }
+
+    /// The head of the queue; `Wait` when it is empty, without standing in line.
+    fn take_next(&mut self, worker: usize, now: Time) -> Got<Key, Cause> {
+        if self.queue.is_empty() { Got::Wait } else { self.queue.get(worker as u32, now) }
     }
 
     fn retry(&mut self, key: &Key, message: String, ctx: &mut Context<'_>) {

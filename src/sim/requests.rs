@@ -56,9 +56,6 @@ impl World {
         if was_there && let Some(key) = key.filter(|key| self.api.truth().get(key).is_none()) {
             self.note(record, None, Action::Remove, Some(key), Detail::None);
         }
-        if self.api.truth().revision() != executed.revision_before {
-            self.kick_watches(kind);
-        }
         let flight = self.requests.get_mut(id);
         flight.cause = record;
         flight.result = Some(executed.result);
@@ -66,6 +63,11 @@ impl World {
         let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
         let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
         self.calendar.schedule(now + travel, Nature::Work, Event::ReplyArrives(id));
+        // With no latency at all the writer hears of its write before its informer does, as a goroutine that goes on
+        // after the call does.
+        if self.api.truth().revision() != executed.revision_before {
+            self.kick_watches(kind);
+        }
     }
 
     /// Puts the sender's name on the record just made.

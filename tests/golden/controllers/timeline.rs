@@ -11,7 +11,8 @@ use kubesim::sim::{Observer, World, lockstep};
 
 /// Runs a case of vectors/controllers and compares its timeline, or what all runs of the real code had in common.
 pub fn replay(case: &Value) -> Result<(), Disagreement> {
-    let plan = lockstep::plan_of_controller_case(case).map_err(|error| Disagreement::new("a case we can replay", error))?;
+    let plan =
+        lockstep::plan_of_controller_case(case).map_err(|error| Disagreement::new("a case we can replay", error))?;
     let start = plan.start_at;
     let mut world = World::new(Arc::new(plan)).map_err(|error| Disagreement::new("objects we can read", error))?;
     let mut watcher = Watcher { start, ..Watcher::default() };
@@ -130,9 +131,8 @@ impl Observer for Watcher {
         }
         let removed = std::mem::take(&mut self.removed_sets);
         if !removed.is_empty() {
-            let names: Vec<String> = removed.iter().map(|name| format!("ReplicaSet/{name}")).collect();
-            entry.insert("deleted".to_string(), json!(names));
-            entry.insert("removed".to_string(), json!(names));
+            entry.insert("deleted".to_string(), json!(removed));
+            entry.insert("removed".to_string(), json!(removed));
         }
         self.history.push((seconds, self.state.clone()));
         if !entry.is_empty() {
