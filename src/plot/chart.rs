@@ -11,6 +11,8 @@ pub struct Chart {
     pub note: String,
     /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
+    /// Seconds that the time axis covers; longer when something shown is later.
+    pub length_s: f64,
     /// All panels have the same scale of values, so that they can be compared.
     pub same_scale: bool,
 }

@@ -67,7 +67,7 @@ impl fmt::Display for SeriesKey {
 pub struct ChartData {
     /// The variant; empty when there is one only.
     pub variant: String,
-    /// All series: seconds since the start, ascending, and value.
+    /// All series: seconds since the start, ascending, and value; points where the value did not change may lack.
     pub series: Map<SeriesKey, Vec<(f64, f64)>>,
     /// Faults.
     pub spans: Vec<FaultSpan>,
@@ -83,7 +83,14 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("queues", queues(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
-    charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty()).collect()
+    let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
+    let length_s = data.iter().map(length_seconds).fold(0.0, f64::max);
+    shown.map(|(name, chart)| (name, Chart { length_s, ..chart })).collect()
+}
+
+/// The last instant at which any metric of a run changed: counters go on where what is shown no longer does.
+fn length_seconds(run: &ChartData) -> f64 {
+    run.series.values().filter_map(|points| points.last()).map(|point| point.0).fold(0.0, f64::max)
 }
 
 /// A Deployment or ReplicaSet. Deployments come first.
@@ -160,13 +167,15 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
         0 => String::new(),
         n => format!("Not shown: {n} more (at most {MOST_PANELS} are). metrics.csv holds all."),
     };
-    Chart { title: "Replicas".to_string(), subtitle: scenario.to_string(), note, panels, same_scale: false }
+    Chart { title: "Replicas".to_string(), subtitle: scenario.to_string(), note, panels, ..Chart::default() }
 }
 
 /// Keys waiting in each work queue.
 fn queues(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| key.label("name").to_string();
-    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts, Style::Step));
+    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), |points, _| {
+        (Style::Step, points.to_vec())
+    });
     (chart.title, chart.subtitle) = ("Work queue depth".to_string(), scenario.to_string());
     chart
 }
@@ -177,10 +186,35 @@ fn staleness(scenario: &str, data: &[ChartData]) -> Chart {
         (process, "") => process.to_string(),
         (process, kind) => format!("{process}: {kind}"),
     };
-    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures, Style::Line));
+    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures), |points, length_s| {
+        (Style::Line, ages(points, length_s))
+    });
     chart.title = "Staleness of informer caches".to_string();
     chart.subtitle = format!("{scenario}. Age of the oldest write that the cache lacks");
     chart
+}
+
+/// Samples of an age as the line they were taken from: an age rises with time until it drops. Where it was 0 and is `v`
+/// now, it began to rise `v` ago; where it was more and is less now, it rose until it dropped. A 0 holds until the end.
+fn ages(samples: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::with_capacity(samples.len() * 2 + 1);
+    for &(at, age) in samples {
+        if let Some(&(before, age_before)) = line.last() {
+            if age_before == 0.0 {
+                line.push(((at - age).max(before), 0.0));
+            } else if age < age_before {
+                line.push((at, age_before + (at - before)));
+            }
+        }
+        line.push((at, age));
+    }
+    if let Some(&(before, age)) = line.last()
+        && age == 0.0
+        && before < end
+    {
+        line.push((end, 0.0));
+    }
+    line
 }
 
 /// A panel for each variant with the series of a metric. The same series have the same pens in all panels; where there are
@@ -189,15 +223,18 @@ fn by_variant(
     data: &[ChartData],
     metric: &str,
     name: impl Fn(&SeriesKey) -> String,
-    (y_label, values, style): (&str, ValueKind, Style),
+    (y_label, values): (&str, ValueKind),
+    draw: impl Fn(&[(f64, f64)], f64) -> (Style, Vec<(f64, f64)>),
 ) -> Chart {
     let (shown, mut notes) = highest(data, metric);
     let mut panels = Vec::new();
     for run in data.iter().take(MOST_PANELS) {
-        let series: Vec<Series> = shown
-            .iter()
-            .map(|key| Series { name: name(key), style, points: run.series.get(*key).cloned().unwrap_or_default() })
-            .collect();
+        let length_s = length_seconds(run);
+        let series = shown.iter().map(|key| {
+            let (style, points) = draw(run.series.get(*key).map_or(&[], Vec::as_slice), length_s);
+            Series { name: name(key), style, points }
+        });
+        let series: Vec<Series> = series.collect();
         if !series.is_empty() {
             panels.push(panel(run, "", y_label, values, series));
         }

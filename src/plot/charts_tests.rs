@@ -98,6 +98,23 @@ fn a_panel_shows_what_is_desired_stored_and_believed() {
 }
 
 #[test]
+fn an_age_rises_until_it_drops_however_rarely_it_is_sampled() {
+    // Fresh until 100 (5 old at 105), 145 old at 245, fresh again by 305: it rose to 145 + 60 = 205 at most.
+    let line = ages(&[(0.0, 0.0), (105.0, 5.0), (245.0, 145.0), (305.0, 0.0)], 400.0);
+    let expected = [(0.0, 0.0), (100.0, 0.0), (105.0, 5.0), (245.0, 145.0), (305.0, 205.0), (305.0, 0.0), (400.0, 0.0)];
+    assert_eq!(line, expected);
+    assert_eq!(ages(&[], 400.0), []);
+    assert_eq!(ages(&[(0.0, 0.0)], 400.0), [(0.0, 0.0), (400.0, 0.0)]);
+}
+
+#[test]
+fn the_time_axis_goes_on_while_anything_changes() {
+    let mut data = lost_event("", Some(300.0));
+    data.series.insert(SeriesKey::new("apiserver_request_total", &[]), vec![(0.0, 1.0), (3_000.0, 2.0)]);
+    assert!(run_charts("x", &[data]).iter().all(|(_, chart)| chart.length_s == 3_000.0));
+}
+
+#[test]
 fn what_is_left_out_is_said() {
     let variants: Vec<ChartData> = (0..5).map(|n| lost_event(&format!("v{n}"), None)).collect();
     let chart = replicas("x", &variants);

@@ -68,7 +68,7 @@ fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
     }
 }
 
-/// The last instant that anything in the chart names.
+/// The length of the chart, or the last instant that anything in it names.
 fn length_seconds(chart: &Chart) -> f64 {
     let times = |panel: &Panel| -> f64 {
         let points = panel.series.iter().flat_map(|series| &series.points).map(|point| point.0);
@@ -76,7 +76,7 @@ fn length_seconds(chart: &Chart) -> f64 {
         let marks = panel.marks.iter().map(|mark| mark.at);
         points.chain(spans).chain(marks).filter(|time| time.is_finite()).fold(0.0, f64::max)
     };
-    chart.panels.iter().map(times).fold(0.0, f64::max)
+    chart.panels.iter().map(times).fold(chart.length_s, f64::max)
 }
 
 fn value_axes(chart: &Chart) -> Vec<Axis> {
