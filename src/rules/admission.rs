@@ -5,7 +5,10 @@
 use std::rc::Rc;
 
 use super::qos;
-use crate::model::{Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration};
+use crate::model::{
+    Condition, ConditionStatus, DeploymentStatus, Name, Node, Object, Pod, PodPhase, PodSpec, PodStatus,
+    ReplicaSetStatus, Taint, TaintEffect, Time, Toleration,
+};
 
 /// Taint of nodes that are not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -44,10 +47,30 @@ impl AdmittedSpecs {
     }
 }
 
-/// Admits a pod to be created: default tolerations and priority, and the status of a pod nobody has seen yet.
-pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
+/// Admits a pod to be created `now`: default tolerations and priority, and the status of a pod nobody has seen yet. A
+/// gated pod says so in its first condition.
+pub fn admit_pod(pod: &mut Pod, now: Time, specs: &mut AdmittedSpecs) {
     pod.spec = specs.admit(&pod.spec);
     pod.status = PodStatus { phase: PodPhase::Pending, qos_class: qos::class(&pod.spec), ..PodStatus::default() };
+    if !pod.spec.scheduling_gates.is_empty() {
+        pod.status.conditions.push(Condition {
+            condition_type: "PodScheduled".into(),
+            status: ConditionStatus::False,
+            reason: "SchedulingGated".into(),
+            message: "Scheduling is blocked due to non-empty scheduling gates".into(),
+            last_transition: now.truncated_to_seconds(),
+            last_update: None,
+        });
+    }
+}
+
+/// Clears what a create request may not bring: the status of workloads is their controllers'.
+pub fn clear_workload_status(object: &mut Object) {
+    match object {
+        Object::Deployment(deployment) => Rc::make_mut(deployment).status = DeploymentStatus::default(),
+        Object::ReplicaSet(replica_set) => Rc::make_mut(replica_set).status = ReplicaSetStatus::default(),
+        _ => {}
+    }
 }
 
 /// The spec with what admission adds; the same pointer when it adds nothing.
@@ -125,8 +148,8 @@ mod tests {
         let given = pod(json!({"priorityClassName": "system-node-critical", "containers": [{"name": "c",
             "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}));
         let (mut first, mut second) = (given.clone(), given);
-        admit_pod(&mut first, &mut specs);
-        admit_pod(&mut second, &mut specs);
+        admit_pod(&mut first, Time(0), &mut specs);
+        admit_pod(&mut second, Time(0), &mut specs);
         assert!(Rc::ptr_eq(&first.spec, &second.spec));
         assert_eq!(first.spec.tolerations, [default_toleration(NOT_READY), default_toleration(UNREACHABLE)]);
         assert_eq!(first.spec.priority, 2_000_001_000);
@@ -134,6 +157,20 @@ mod tests {
         assert_eq!(first.status.qos_class.as_str(), "Guaranteed");
         // Admitted once more, nothing is added.
         assert!(Rc::ptr_eq(&admitted_spec(&first.spec), &first.spec));
+    }
+
+    #[test]
+    fn gated_pods_say_so_and_workloads_start_without_status() {
+        let mut gated = pod(json!({"schedulingGates": [{"name": "g"}], "containers": []}));
+        admit_pod(&mut gated, Time(1_500_000_000), &mut AdmittedSpecs::default());
+        assert_eq!(gated.status.conditions[0].reason, "SchedulingGated");
+        assert_eq!(gated.status.conditions[0].last_transition, Time(1_000_000_000));
+        let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+            "spec": {"selector": {}, "template": {}}, "status": {"replicas": 3}});
+        let mut deployment = decode(&manifest).unwrap();
+        assert_eq!(deployment.as_deployment().unwrap().status.replicas, 3);
+        clear_workload_status(&mut deployment);
+        assert_eq!(deployment.as_deployment().unwrap().status, DeploymentStatus::default());
     }
 
     #[test]
