@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::qos;
-use crate::model::{Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration};
+use crate::model::{Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration};
 
 /// Taint of nodes that are not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -44,10 +44,21 @@ impl AdmittedSpecs {
     }
 }
 
-/// Admits a pod to be created: default tolerations and priority, and the status of a pod nobody has seen yet.
+/// Admits a pod to be created, its creation time set: default tolerations and priority, and the status of a pod nobody has
+/// seen yet. A gated pod says so in its first condition.
 pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
     pod.spec = specs.admit(&pod.spec);
     pod.status = PodStatus { phase: PodPhase::Pending, qos_class: qos::class(&pod.spec), ..PodStatus::default() };
+    if !pod.spec.scheduling_gates.is_empty() {
+        pod.status.conditions.push(Condition {
+            condition_type: "PodScheduled".into(),
+            status: ConditionStatus::False,
+            reason: "SchedulingGated".into(),
+            message: "Scheduling is blocked due to non-empty scheduling gates".into(),
+            last_transition: pod.meta.creation,
+            last_update: None,
+        });
+    }
 }
 
 /// The spec with what admission adds; the same pointer when it adds nothing.
@@ -111,6 +122,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Time;
     use crate::rules::codec::decode;
 
     fn pod(spec: serde_json::Value) -> Pod {
@@ -134,6 +146,15 @@ mod tests {
         assert_eq!(first.status.qos_class.as_str(), "Guaranteed");
         // Admitted once more, nothing is added.
         assert!(Rc::ptr_eq(&admitted_spec(&first.spec), &first.spec));
+    }
+
+    #[test]
+    fn gated_pods_say_so() {
+        let mut gated = pod(json!({"schedulingGates": [{"name": "g"}], "containers": []}));
+        gated.meta.creation = Time(1_000_000_000);
+        admit_pod(&mut gated, &mut AdmittedSpecs::default());
+        assert_eq!(gated.status.conditions[0].reason, "SchedulingGated");
+        assert_eq!(gated.status.conditions[0].last_transition, Time(1_000_000_000));
     }
 
     #[test]

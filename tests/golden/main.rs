@@ -8,6 +8,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
+mod apiserver;
 mod case;
 mod clientgo;
 mod controllers;
@@ -20,6 +21,9 @@ use case::Reader;
 
 /// Which function reads which file: slice, file stem, function.
 const READERS: &[(&str, &str, Reader)] = &[
+    ("apiserver", "duration", apiserver::duration),
+    ("apiserver", "quantity", apiserver::quantity),
+    ("apiserver", "selector", apiserver::selector),
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),

@@ -21,7 +21,8 @@ pub fn apply(kind: Kind, manifest: &mut Value) {
         Kind::Deployment => deployment(manifest),
         Kind::ReplicaSet => replica_set(manifest),
         Kind::Node => node(manifest),
-        Kind::Namespace | Kind::Event | Kind::Lease => {}
+        Kind::Namespace => namespace(manifest),
+        Kind::Event | Kind::Lease => {}
     }
 }
 
@@ -55,7 +56,23 @@ fn template(manifest: &mut Value) {
     }
 }
 
+/// Every namespace carries its name as a label and the finalizer that empties it on deletion.
+fn namespace(manifest: &mut Value) {
+    let name = manifest["metadata"]["name"].as_str().map(String::from);
+    if let (Some(name), Some(labels)) = (name, object_at(manifest, &["metadata", "labels"])) {
+        labels.insert("kubernetes.io/metadata.name".into(), Value::String(name));
+    }
+    if let Some(spec) = object_at(manifest, &["spec"]) {
+        set_default(spec, "finalizers", json!(["kubernetes"]));
+    }
+}
+
 fn node(manifest: &mut Value) {
+    if let Some(spec) = manifest.get_mut("spec").and_then(Value::as_object_mut)
+        && let Some(cidr) = spec.get("podCIDR").cloned()
+    {
+        set_default(spec, "podCIDRs", json!([cidr]));
+    }
     let Some(status) = manifest.get_mut("status").and_then(Value::as_object_mut) else { return };
     for list in ["capacity", "allocatable"] {
         tidy_quantities(status.get_mut(list));
@@ -86,10 +103,16 @@ pub fn pod_spec(spec: &mut Map<String, Value>) {
 }
 
 fn default_volume(volume: &mut Map<String, Value>) {
+    if volume.keys().all(|key| key == "name") {
+        set_default(volume, "emptyDir", json!({}));
+    }
     for source in ["configMap", "secret", "downwardAPI", "projected"] {
         if let Some(source) = volume.get_mut(source).and_then(Value::as_object_mut) {
             set_default(source, "defaultMode", 420);
         }
+    }
+    if let Some(downward) = volume.get_mut("downwardAPI").and_then(Value::as_object_mut) {
+        objects_mut(downward, "items").for_each(default_field_ref);
     }
     if let Some(host_path) = volume.get_mut("hostPath").and_then(Value::as_object_mut) {
         set_default(host_path, "type", "");
@@ -116,10 +139,26 @@ fn container(container: &mut Map<String, Value>) {
         }
     }
     for variable in objects_mut(container, "env") {
-        let field_ref = variable.get_mut("valueFrom").and_then(|from| from.get_mut("fieldRef"));
-        if let Some(field_ref) = field_ref.and_then(Value::as_object_mut) {
-            set_default(field_ref, "apiVersion", "v1");
+        if let Some(from) = variable.get_mut("valueFrom").and_then(Value::as_object_mut) {
+            default_field_ref(from);
         }
+    }
+    let lifecycle = container.get_mut("lifecycle").and_then(Value::as_object_mut);
+    for hook in lifecycle.into_iter().flat_map(|hooks| hooks.values_mut()).filter_map(Value::as_object_mut) {
+        default_http_get(hook);
+    }
+}
+
+fn default_field_ref(holder: &mut Map<String, Value>) {
+    if let Some(field_ref) = holder.get_mut("fieldRef").and_then(Value::as_object_mut) {
+        set_default(field_ref, "apiVersion", "v1");
+    }
+}
+
+fn default_http_get(action: &mut Map<String, Value>) {
+    if let Some(get) = action.get_mut("httpGet").and_then(Value::as_object_mut) {
+        set_default(get, "path", "/");
+        set_default(get, "scheme", "HTTP");
     }
 }
 
@@ -132,10 +171,7 @@ fn default_probe(probe: &mut Map<String, Value>) {
         }
         set_default(probe, key, value);
     }
-    if let Some(get) = probe.get_mut("httpGet").and_then(Value::as_object_mut) {
-        set_default(get, "path", "/");
-        set_default(get, "scheme", "HTTP");
-    }
+    default_http_get(probe);
     if let Some(grpc) = probe.get_mut("grpc").and_then(Value::as_object_mut) {
         set_default(grpc, "service", "");
     }

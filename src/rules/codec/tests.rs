@@ -182,7 +182,7 @@ fn changed_values_are_printed() {
         node.taints = [].into();
     }
     let encoded = encode(&object);
-    assert_eq!(encoded["spec"], json!({"podCIDR": "10.0.0.0/24"}));
+    assert_eq!(encoded["spec"], json!({"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}));
     assert_eq!(
         encoded["status"]["capacity"],
         json!({"cpu": "4", "memory": "16Gi", "pods": "110", "example.com/gpu": "2"})

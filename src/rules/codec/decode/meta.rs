@@ -166,12 +166,9 @@ pub fn int_or_percent(value: Option<&IntOrString>, path: &str, problems: &mut Pr
     match value {
         None => IntOrPercent::Int(0),
         Some(IntOrString::Int(number)) => IntOrPercent::Int(*number),
-        Some(IntOrString::String(text)) => match text.strip_suffix('%').and_then(|digits| digits.parse().ok()) {
-            Some(percent) => IntOrPercent::Percent(percent),
-            None => {
-                problems.add(path, format!("{text:?} is neither a number nor a percentage"));
-                IntOrPercent::Int(0)
-            }
-        },
+        Some(IntOrString::String(text)) => text.parse().unwrap_or_else(|_| {
+            problems.add(path, format!("{text:?} is neither a number nor a percentage"));
+            IntOrPercent::Int(0)
+        }),
     }
 }

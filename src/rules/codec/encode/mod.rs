@@ -162,7 +162,12 @@ fn encode_node(node: &Node) -> Value {
     let taints = (!node.taints.is_empty()).then(|| node.taints.iter().map(taint).collect());
     tools::set_or_remove(&mut spec, "taints", taints);
     tools::set_or_remove(&mut spec, "unschedulable", node.unschedulable.then_some(json!(true)));
-    let mut status = json!({"capacity": resources(&node.capacity), "allocatable": resources(&node.allocatable)});
+    let mut status = json!({});
+    for (key, amounts) in [("capacity", &node.capacity), ("allocatable", &node.allocatable)] {
+        if **amounts != Resources::default() {
+            status[key] = resources(amounts);
+        }
+    }
     if !node.conditions.is_empty() {
         status["conditions"] = conditions(&node.conditions);
     }
@@ -178,8 +183,9 @@ fn encode_node(node: &Node) -> Value {
 fn encode_lease(lease: &Lease) -> Value {
     let mut spec = Map::new();
     set_text(&mut spec, "holderIdentity", &lease.holder);
-    spec.insert("leaseDurationSeconds".into(), json!(lease.duration_seconds));
-    spec.insert("leaseTransitions".into(), json!(lease.transitions));
+    for (key, number) in [("leaseDurationSeconds", lease.duration_seconds), ("leaseTransitions", lease.transitions)] {
+        tools::set_or_remove(&mut spec, key, (number != 0).then(|| json!(number)));
+    }
     for (key, time) in [("acquireTime", lease.acquire_time), ("renewTime", lease.renew_time)] {
         tools::set_or_remove(&mut spec, key, time.map(|time| json!(format_microseconds(time))));
     }

@@ -13,8 +13,11 @@ pub fn pod(pod: &Pod) -> Value {
     // A pod made from a template has the template's source, without the defaults that only pods get.
     defaults::pod_only(&mut spec);
     set_text(&mut spec, "nodeName", &pod.node_name);
-    let tolerations = &pod.spec.tolerations;
-    let tolerations = (!tolerations.is_empty()).then(|| tolerations.iter().map(toleration).collect());
+    // The manifest's own keep their spelling; admission adds at the end.
+    let given = spec.get("tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let added = pod.spec.tolerations.iter().skip(given.len()).map(toleration);
+    let all: Vec<Value> = given.iter().cloned().chain(added).take(pod.spec.tolerations.len()).collect();
+    let tolerations = (!all.is_empty()).then_some(Value::Array(all));
     tools::set_or_remove(&mut spec, "tolerations", tolerations);
     spec.insert("priority".into(), json!(pod.spec.priority));
     if let Some(requests) = &pod.spec.pod_requests
