@@ -4,7 +4,11 @@
 pub mod tolerations {
     use crate::model::{Taint, Toleration};
 
-    pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    pub fn tolerates(tolerations: &[Toleration], taint: &Taint) -> bool {
+        tolerations.iter().any(|toleration| matches(toleration, taint))
+    }
+
+    pub fn matches(toleration: &Toleration, taint: &Taint) -> bool {
         toleration.effect.is_none_or(|effect| effect == taint.effect)
             && (toleration.key.is_empty() || toleration.key == taint.key)
             && (toleration.exists || toleration.value == taint.value)
@@ -45,10 +49,11 @@ pub mod pod_requests {
         total
     }
 
-    pub fn nonzero_requests(spec: &PodSpec) -> [i64; 2] {
-        spec.containers.iter().fold([0, 0], |sum, container| {
+    pub fn nonzero_requests(spec: &PodSpec) -> Resources {
+        let sum = spec.containers.iter().fold([0, 0], |sum, container| {
             let requests = &container.requests;
             [sum[0] + requests.cpu_milli.unwrap_or(100), sum[1] + requests.memory_bytes.unwrap_or(200 << 20)]
-        })
+        });
+        Resources { cpu_milli: Some(sum[0]), memory_bytes: Some(sum[1]), ..Resources::default() }
     }
 }

@@ -21,7 +21,7 @@ fn tolerates_unschedulable(pod: &Pod) -> bool {
         effect: TaintEffect::NoSchedule,
         time_added: None,
     };
-    pod.spec.tolerations.iter().any(|toleration| tolerations::tolerates(toleration, &taint))
+    tolerations::tolerates(&pod.spec.tolerations, &taint)
 }
 
 impl Plugin for NodeUnschedulable {

@@ -21,7 +21,7 @@ fn has_untolerated_taint(pod: &Pod, node: &Node) -> bool {
     node.taints
         .iter()
         .filter(|taint| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute))
-        .any(|taint| !pod.spec.tolerations.iter().any(|toleration| tolerations::tolerates(toleration, taint)))
+        .any(|taint| !tolerations::tolerates(&pod.spec.tolerations, taint))
 }
 
 impl Plugin for TaintToleration {
@@ -74,7 +74,7 @@ impl Score for Preferred<'_> {
         for (node, score) in nodes.iter().zip(scores) {
             let intolerable = snapshot.node(*node).taints.iter().filter(|taint| {
                 taint.effect == TaintEffect::PreferNoSchedule
-                    && !self.0.iter().any(|toleration| tolerations::tolerates(toleration, taint))
+                    && !self.0.iter().any(|toleration| tolerations::matches(toleration, taint))
             });
             *score = intolerable.count() as i64;
         }
