@@ -5,5 +5,6 @@ pub mod component;
 pub mod controllers;
 pub mod engine;
 pub mod model;
+pub mod rules;
 pub mod scheduler;
 pub mod sim;

@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use crate::model::{Name, Pod};
-use crate::scheduler::local_rules::pod_requests;
+use crate::rules::pod_requests;
 
 /// Index of CPU, thousandths of a core, in arrays of amounts.
 pub const CPU: usize = 0;

@@ -3,12 +3,12 @@
 //! Upstream: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, v1.36. Not modelled: `addedAffinity`.
 
 use crate::model::{Name, Node, NodeSelectorTerm, Operator, Pod, Set};
+use crate::rules::node_affinity;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::{
     ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
 };
-use crate::scheduler::local_rules::node_affinity;
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) didn't match Pod's node affinity/selector";

@@ -3,9 +3,9 @@
 //! Upstream: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.
 
 use crate::model::{Pod, Taint, TaintEffect};
+use crate::rules::tolerations;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::{ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
-use crate::scheduler::local_rules::tolerations;
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) were unschedulable";
