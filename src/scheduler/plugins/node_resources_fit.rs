@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::model::{Name, Node, Resources};
+use crate::rules::pod_requests;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::pod_info::{Amounts, CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_of};
@@ -38,7 +39,7 @@ impl Plugin for NodeResourcesFit {
         _snapshot: &Snapshot<'_>,
         _nodes: &[NodeIndex],
     ) -> Option<Box<dyn Score + 'a>> {
-        Some(Box::new(LeastAllocated(pod.requests.nonzero)))
+        Some(Box::new(LeastAllocated(scored_requests(pod))))
     }
 
     fn is_worth_requeuing(&self, pod: &PodInfo, event: &ClusterEvent) -> bool {
@@ -57,6 +58,25 @@ impl Plugin for NodeResourcesFit {
             ClusterEvent::AssignedPodAdded(_) => false,
         }
     }
+}
+
+/// The requests a pod is scored with. Upstream leaves requests at pod level out here, though not in the sums of a node: its
+/// `resourceAllocationScorer` is made without them for this plugin.
+fn scored_requests(pod: &PodInfo) -> [i64; 2] {
+    let spec = &pod.pod.spec;
+    if spec.pod_requests.is_none() {
+        return pod.requests.nonzero;
+    }
+    let defaults = Resources {
+        cpu_milli: Some(pod_requests::DEFAULT_CPU_MILLI),
+        memory_bytes: Some(pod_requests::DEFAULT_MEMORY_BYTES),
+        ..Resources::default()
+    };
+    let mut total = pod_requests::aggregate(spec, &defaults);
+    if let Some(overhead) = &spec.overhead {
+        total = pod_requests::sum(&total, overhead);
+    }
+    [total.cpu_milli.unwrap_or(0), total.memory_bytes.unwrap_or(0)]
 }
 
 /// What a node can give: its allocatable by index. Also of a node that is not in the cache.
@@ -234,6 +254,16 @@ mod tests {
         // (10000-200)*100/10000 = 98; (10240-400)*100/10240 = 96 (96.09): 194/2 = 97. On b p alone: 99 and 98 (98.05): 98.
         let mut cache = cluster([node("a"), node("b")], [bound("x", "a", 0, 0)]);
         assert_eq!(scores(&NodeResourcesFit, pod("p"), &mut cache), Some(vec![97, 98]));
+    }
+
+    #[test]
+    fn requests_at_pod_level_are_not_scored() {
+        // As if the container alone asked: 100m and 200 MiB: (4000-100)/40 = 97, (8192-200)/81.92 = 97: 97, not 50 and 93.
+        let mut whole = pod("p");
+        Rc::make_mut(&mut whole.spec).pod_requests =
+            Some(Resources { cpu_milli: Some(2_000), memory_bytes: Some(GIB / 2), ..Resources::default() });
+        let mut cache = cluster([sized_node("a", 4_000, 8 * GIB)], []);
+        assert_eq!(scores(&NodeResourcesFit, whole, &mut cache), Some(vec![97]));
     }
 
     #[test]
