@@ -11,7 +11,6 @@
 pub mod cache;
 pub mod component;
 pub mod framework;
-mod local_rules;
 pub mod plugins;
 pub mod post_filter;
 pub mod queue;

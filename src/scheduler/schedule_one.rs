@@ -342,3 +342,165 @@ pub fn nodes_are_available<'a>(nodes: usize, counts: impl IntoIterator<Item = (&
     }
     message
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::model::{Node, Pod, TaintEffect};
+    use crate::scheduler::cache::Cache;
+    use crate::scheduler::cache::testing::{bound, cluster, node, pod_with, sized_node, taint, toleration};
+    use crate::scheduler::framework::Version;
+
+    const GIB: i64 = 1 << 30;
+
+    fn attempt(pod: Pod, cache: &mut Cache) -> Result<ScheduleResult, ScheduleError> {
+        let profile = Profile::default_profile(Version::V1_36);
+        schedule_pod(&profile, &PodInfo::new(Rc::new(pod)), &cache.snapshot(), &mut Search::default())
+    }
+
+    fn message(pod: Pod, cache: &mut Cache) -> String {
+        attempt(pod, cache).expect_err("no node fits").message().to_string()
+    }
+
+    fn gpu_node(name: &str, cpu_milli: i64) -> Node {
+        let mut node = sized_node(name, cpu_milli, 64 * GIB);
+        node.meta.labels = [("accelerator".into(), "gpu".into())].into_iter().collect();
+        node.taints = Rc::new([taint("gpu", "true", TaintEffect::NoSchedule)]);
+        node
+    }
+
+    /// The textbook example: 4 CPU and 16 GiB on a node with GPU, which is tainted.
+    fn ml_training() -> Pod {
+        let mut pod = pod_with("ml-training", 4_000, 16 * GIB);
+        let spec = Rc::make_mut(&mut pod.spec);
+        spec.node_selector = [("accelerator".into(), "gpu".into())].into_iter().collect();
+        spec.tolerations = vec![toleration("gpu", "true", Some(TaintEffect::NoSchedule))];
+        pod
+    }
+
+    fn ml_cluster() -> Cache {
+        let mut not_ready = gpu_node("node-5", 16_000);
+        let down = |effect| taint("node.kubernetes.io/not-ready", "", effect);
+        not_ready.taints =
+            Rc::new([not_ready.taints[0].clone(), down(TaintEffect::NoSchedule), down(TaintEffect::NoExecute)]);
+        cluster(
+            [
+                gpu_node("node-1", 2_000),
+                sized_node("node-2", 16_000, 64 * GIB),
+                gpu_node("node-3", 16_000),
+                gpu_node("node-4", 16_000),
+                not_ready,
+            ],
+            [bound("busy-3", "node-3", 4_000, 48_103_633_715), bound("busy-4", "node-4", 4_000, 20_615_843_020)],
+        )
+    }
+
+    #[test]
+    fn ml_training_goes_to_the_node_with_free_memory() {
+        let result = attempt(ml_training(), &mut ml_cluster()).expect("two nodes fit");
+        assert_eq!((result.node.as_str(), result.evaluated, result.feasible), ("node-4", 5, 2));
+        let scores = result.scores.expect("two nodes were scored");
+        // Memory 64 GiB = 68719476736, 16 GiB = 17179869184. CPU (16-8)*100/16 = 50 on both.
+        // node-3: 68719476736 - 48103633715 - 17179869184 = 3435973837: 4; (50+4)/2 = 27. node-4: 30923764532: 44; 47.
+        // Balance: the pod adds 1/4 to both shares: 75. Taints: none soft: 100.
+        let by_plugin: Vec<_> =
+            scores.plugins.iter().map(|(name, weight, scores)| (*name, *weight, &scores[..])).collect();
+        assert_eq!(
+            by_plugin,
+            [
+                ("TaintToleration", 3, &[100, 100][..]),
+                ("NodeResourcesFit", 1, &[27, 47]),
+                ("NodeResourcesBalancedAllocation", 1, &[75, 75]),
+            ]
+        );
+        // 3*100 + 27 + 75 = 402 and 422.
+        assert_eq!(scores.totals, [402, 422]);
+    }
+
+    #[test]
+    fn messages_count_reasons_over_nodes_and_sort_them_as_text() {
+        let mut cache = ml_cluster();
+        let mut intolerant = ml_training();
+        Rc::make_mut(&mut intolerant.spec).tolerations.clear();
+        assert_eq!(
+            message(intolerant, &mut cache),
+            "0/5 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 4 node(s) had untolerated \
+             taint(s). no new claims to deallocate, preemption: 0/5 nodes are available: 5 Preemption is not helpful \
+             for scheduling."
+        );
+        // 60 GiB would fit the empty nodes 3 and 4: code Unschedulable, but nobody there has a lower priority.
+        let mut big = ml_training();
+        Rc::make_mut(&mut big.spec).containers[0].requests.memory_bytes = Some(60 * GIB);
+        assert_eq!(
+            message(big.clone(), &mut cache),
+            "0/5 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, \
+             1 node(s) had untolerated taint(s), 2 Insufficient memory. no new claims to deallocate, preemption: \
+             0/5 nodes are available: 2 No preemption victims found for incoming pod, 3 Preemption is not helpful for \
+             scheduling."
+        );
+        // With a higher priority upstream would preempt and name a node: no PostFilter text.
+        Rc::make_mut(&mut big.spec).priority = 1;
+        assert!(message(big, &mut cache).ends_with(" 2 Insufficient memory."));
+        assert_eq!(message(ml_training(), &mut cluster([], [])), "no nodes available to schedule pods");
+        // Ten before two: text, not number.
+        assert_eq!(nodes_are_available(12, [("b", 2), ("a", 10)]), "0/12 nodes are available: 10 a, 2 b.");
+    }
+
+    #[test]
+    fn equal_totals_go_to_the_smallest_name() {
+        let result =
+            attempt(pod_with("p", 100, 0), &mut cluster([node("b"), node("a"), node("c")], [])).expect("all fit");
+        assert_eq!(result.node, "a");
+    }
+
+    #[test]
+    fn a_feasible_nominated_node_is_taken_without_looking_further() {
+        let mut nominated = pod_with("p", 100, 0);
+        nominated.status.nominated_node_name = "c".into();
+        let mut cache = cluster([node("b"), node("a"), node("c")], []);
+        let result = attempt(nominated.clone(), &mut cache).expect("all fit");
+        assert_eq!((result.node.as_str(), result.evaluated), ("c", 1));
+        nominated.status.nominated_node_name = "gone".into();
+        assert_eq!(attempt(nominated, &mut cache).expect("all fit").node, "a");
+    }
+
+    #[test]
+    fn the_search_ends_early_in_large_clusters() {
+        for (percentage, nodes, want) in [
+            (0, 99, 99),
+            // 50 - 100/125 = 50: 50 nodes, but at least 100.
+            (0, 100, 100),
+            // 50 - 8 = 42 %: 420. 50 - 40 = 10 %: 500. 50 - 48 = 2, at least 5 %: 300.
+            (0, 1_000, 420),
+            (0, 5_000, 500),
+            (0, 6_000, 300),
+            (100, 5_000, 5_000),
+            (3, 5_000, 150),
+        ] {
+            assert_eq!(num_feasible_nodes_to_find(percentage, nodes), want, "{percentage} % of {nodes}");
+        }
+    }
+
+    #[test]
+    fn the_next_search_begins_where_the_last_ended() {
+        // 150 nodes, every third cordoned; adaptive: max(100, 150*49/100) = 100 wanted.
+        let nodes = (0..150).map(|n| Node { unschedulable: n % 3 == 0, ..node(&format!("n{n:03}")) });
+        let mut cache = cluster(nodes, []);
+        let profile = Profile::default_profile(Version::V1_36);
+        let info = PodInfo::new(Rc::new(pod_with("p", 100, 0)));
+        let snapshot = cache.snapshot();
+        let mut search = Search { next_start_node_index: 10, percentage_of_nodes_to_score: 40 };
+        let found = find_nodes_that_fit(&profile, &info, &snapshot, &mut search);
+        // Only 100 of 150 are open; the last to be looked at would be 9, which is cordoned: 149 are enough, 10 + 149 = 9 mod 150.
+        assert_eq!((found.feasible.len(), found.evaluated, search.next_start_node_index), (100, 149, 9));
+        assert_eq!(snapshot.name(found.feasible[0]).as_str(), "n010");
+        // Without cordoned nodes the search ends after 100: 9 + 100 = 109, then 109 + 100 - 150 = 59.
+        let mut cache = cluster((0..150).map(|n| node(&format!("n{n:03}"))), []);
+        for next in [109, 59] {
+            let found = find_nodes_that_fit(&profile, &info, &cache.snapshot(), &mut search);
+            assert_eq!((found.feasible.len(), found.evaluated, search.next_start_node_index), (100, 100, next));
+        }
+    }
+}

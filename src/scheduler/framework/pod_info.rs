@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use crate::model::{Name, Pod};
+use crate::rules::pod_requests;
 
 /// Index of CPU, thousandths of a core, in arrays of amounts.
 pub const CPU: usize = 0;
@@ -32,8 +33,8 @@ pub struct Requests {
 impl Requests {
     /// The requests of a pod.
     pub fn of(pod: &Pod) -> Requests {
-        let effective = crate::scheduler::local_rules::pod_requests::requests(&pod.spec);
-        let nonzero = crate::scheduler::local_rules::pod_requests::nonzero_requests(&pod.spec);
+        let effective = pod_requests::requests(&pod.spec);
+        let nonzero = pod_requests::nonzero_requests(&pod.spec);
         Requests {
             amounts: [
                 effective.cpu_milli.unwrap_or(0),
@@ -41,7 +42,7 @@ impl Requests {
                 effective.ephemeral_storage_bytes.unwrap_or(0),
                 1,
             ],
-            nonzero,
+            nonzero: [nonzero.cpu_milli.unwrap_or(0), nonzero.memory_bytes.unwrap_or(0)],
             extended: effective.extended,
         }
     }

@@ -3,9 +3,9 @@
 //! Upstream: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.
 
 use crate::model::{Pod, Taint, TaintEffect};
+use crate::rules::tolerations;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::{ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
-use crate::scheduler::local_rules::tolerations;
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) were unschedulable";
@@ -21,7 +21,7 @@ fn tolerates_unschedulable(pod: &Pod) -> bool {
         effect: TaintEffect::NoSchedule,
         time_added: None,
     };
-    pod.spec.tolerations.iter().any(|toleration| tolerations::tolerates(toleration, &taint))
+    tolerations::tolerates(&pod.spec.tolerations, &taint)
 }
 
 impl Plugin for NodeUnschedulable {

@@ -3,12 +3,12 @@
 //! Upstream: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.36.
 
 use crate::model::{Node, Pod, TaintEffect, Toleration};
+use crate::rules::tolerations;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::{
     ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
 };
-use crate::scheduler::local_rules::tolerations;
 
 /// Why a node is rejected. The taint is not named.
 pub const REASON: &str = "node(s) had untolerated taint(s)";
@@ -18,10 +18,8 @@ pub struct TaintToleration;
 
 /// Whether some NoSchedule or NoExecute taint keeps the pod away.
 fn has_untolerated_taint(pod: &Pod, node: &Node) -> bool {
-    node.taints
-        .iter()
-        .filter(|taint| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute))
-        .any(|taint| !pod.spec.tolerations.iter().any(|toleration| tolerations::tolerates(toleration, taint)))
+    let keeps_away = |effect| matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+    tolerations::find_untolerated(&node.taints, &pod.spec.tolerations, keeps_away).is_some()
 }
 
 impl Plugin for TaintToleration {
@@ -74,7 +72,7 @@ impl Score for Preferred<'_> {
         for (node, score) in nodes.iter().zip(scores) {
             let intolerable = snapshot.node(*node).taints.iter().filter(|taint| {
                 taint.effect == TaintEffect::PreferNoSchedule
-                    && !self.0.iter().any(|toleration| tolerations::tolerates(toleration, taint))
+                    && !self.0.iter().any(|toleration| tolerations::matches(toleration, taint))
             });
             *score = intolerable.count() as i64;
         }

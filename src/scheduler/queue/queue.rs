@@ -318,3 +318,216 @@ fn set_pod(queued: &mut QueuedPodInfo, pod: &Rc<Pod>) {
     };
     queued.info = Rc::new(info);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Node, RecordId};
+    use crate::scheduler::cache::testing::{bound, node, pod, pod_with};
+    use crate::scheduler::framework::Version;
+
+    fn seconds(milliseconds: i64) -> Time {
+        Time::default() + Span::from_milliseconds(milliseconds)
+    }
+
+    fn queue(pop_from_backoff_q: bool) -> SchedulingQueue {
+        SchedulingQueue::new(Rc::new(Profile::default_profile(Version::V1_36)), pop_from_backoff_q)
+    }
+
+    fn add(queue: &mut SchedulingQueue, name: &str, priority: i32, at_ms: i64) -> Place {
+        let mut pod = pod_with(name, 1_000, 0);
+        Rc::make_mut(&mut pod.spec).priority = priority;
+        queue.add(&Rc::new(pod), RecordId(1), seconds(at_ms))
+    }
+
+    fn pop(queue: &mut SchedulingQueue, at_ms: i64) -> Option<QueuedPodInfo> {
+        queue.pop(seconds(at_ms))
+    }
+
+    fn pop_name(queue: &mut SchedulingQueue, at_ms: i64) -> Option<String> {
+        pop(queue, at_ms).map(|queued| queued.info.pod.meta.name.to_string())
+    }
+
+    fn reject(queue: &mut SchedulingQueue, queued: QueuedPodInfo, plugin: &'static str, at_ms: i64) -> Place {
+        let pod = queued.info.pod.clone();
+        queue.add_unschedulable(queued, &pod, Failure::Rejected(vec![plugin]), RecordId(2), seconds(at_ms))
+    }
+
+    fn err(queue: &mut SchedulingQueue, queued: QueuedPodInfo, at_ms: i64) -> Place {
+        let pod = queued.info.pod.clone();
+        queue.add_unschedulable(queued, &pod, Failure::Error, RecordId(2), seconds(at_ms))
+    }
+
+    fn pod_deleted() -> ClusterEvent {
+        ClusterEvent::AssignedPodDeleted(Rc::new(bound("x", "a", 1, 0)))
+    }
+
+    fn node_added() -> ClusterEvent {
+        ClusterEvent::NodeAdded(Rc::new(node("a")))
+    }
+
+    #[test]
+    fn pods_leave_by_priority_then_by_age_then_by_arrival() {
+        let mut queue = queue(true);
+        for (name, priority, at) in [("old", 0, 0), ("high", 5, 20), ("twin-b", 0, 10), ("twin-a", 0, 10)] {
+            assert_eq!(add(&mut queue, name, priority, at), Place::Active);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| pop_name(&mut queue, 30)).collect();
+        assert_eq!(order, ["high", "old", "twin-b", "twin-a"]);
+    }
+
+    #[test]
+    fn only_events_that_help_the_rejecting_plugin_move_a_pod() {
+        for (plugin, event, moves) in [
+            (names::NODE_RESOURCES_FIT, pod_deleted(), true),
+            (names::NODE_RESOURCES_FIT, node_added(), true),
+            (names::TAINT_TOLERATION, pod_deleted(), false),
+            (names::TAINT_TOLERATION, node_added(), true),
+            (names::NODE_NAME, node_added(), true),
+            (
+                names::NODE_UNSCHEDULABLE,
+                ClusterEvent::NodeAdded(Rc::new(Node { unschedulable: true, ..node("a") })),
+                false,
+            ),
+        ] {
+            let mut queue = queue(true);
+            add(&mut queue, "p", 0, 0);
+            let queued = pop(&mut queue, 0).expect("one pod");
+            assert_eq!(reject(&mut queue, queued, plugin, 0), Place::Unschedulable);
+            assert_eq!(queue.move_on_event(event, RecordId(7), seconds(500)), usize::from(moves), "{plugin}");
+            // It is still backing off, yet an idle scheduler takes it at once.
+            assert_eq!(queue.backoff_len(), usize::from(moves));
+            let next = pop(&mut queue, 500);
+            assert_eq!(next.map(|next| (next.attempts, next.cause)), moves.then_some((2, RecordId(7))));
+        }
+    }
+
+    #[test]
+    fn an_event_during_the_attempt_is_not_lost() {
+        let mut queue = queue(true);
+        add(&mut queue, "p", 0, 0);
+        let queued = pop(&mut queue, 0).expect("one pod");
+        queue.move_on_event(pod_deleted(), RecordId(9), seconds(1));
+        assert_eq!(reject(&mut queue, queued, names::NODE_RESOURCES_FIT, 2), Place::Backoff);
+        // The same event before the pop does not count.
+        let queued = pop(&mut queue, 3).expect("popped from backoffQ");
+        assert_eq!(queued.cause, RecordId(9));
+        assert_eq!(reject(&mut queue, queued, names::NODE_RESOURCES_FIT, 4), Place::Unschedulable);
+    }
+
+    #[test]
+    fn back_off_doubles_to_ten_seconds() {
+        let mut pod = QueuedPodInfo {
+            info: Rc::new(PodInfo::new(Rc::new(pod("p")))),
+            timestamp: seconds(0),
+            first_queued: seconds(0),
+            attempts: 0,
+            unschedulable_count: 0,
+            consecutive_errors_count: 0,
+            unschedulable_plugins: Vec::new(),
+            gated: false,
+            cause: RecordId(1),
+            sequence: 0,
+        };
+        for (rejections, errors, seconds) in
+            [(0, 0, 0), (1, 0, 1), (2, 0, 2), (4, 0, 8), (5, 0, 10), (60, 0, 10), (4, 1, 1)]
+        {
+            (pod.unschedulable_count, pod.consecutive_errors_count) = (rejections, errors);
+            assert_eq!(super::super::backoff::backoff_duration(&pod), Span::from_seconds(seconds));
+        }
+    }
+
+    #[test]
+    fn error_pods_wait_for_their_back_off() {
+        // Failed at 0.5 s: back-off to 1.5 s. With the gate cut to 1 s and over strictly after that second: flush at 2 s.
+        // Without the gate over at 1.5 s, found by the flush at 2 s.
+        for gate in [true, false] {
+            let mut queue = queue(gate);
+            add(&mut queue, "p", 0, 0);
+            let queued = pop(&mut queue, 0).expect("one pod");
+            assert_eq!(err(&mut queue, queued, 500), Place::Backoff);
+            assert_eq!(queue.next_backoff_flush(), Some(seconds(2_000)));
+            assert_eq!(pop_name(&mut queue, 1_999), None);
+            assert_eq!(pop_name(&mut queue, 2_000), Some("p".into()));
+        }
+        // An error exactly on a second: 0 s to 1 s. With the gate 1 s is not before 1 s: flush at 2 s; without it at 1 s.
+        for (gate, flush) in [(true, 2_000), (false, 1_000)] {
+            let mut queue = queue(gate);
+            add(&mut queue, "p", 0, 0);
+            let queued = pop(&mut queue, 0).expect("one pod");
+            err(&mut queue, queued, 0);
+            assert_eq!(queue.next_backoff_flush(), Some(seconds(flush)));
+            assert_eq!(pop_name(&mut queue, flush - 1), None);
+            assert_eq!(pop_name(&mut queue, flush), Some("p".into()));
+        }
+    }
+
+    #[test]
+    fn without_pop_from_backoff_a_moved_pod_waits() {
+        let mut queue = queue(false);
+        add(&mut queue, "p", 0, 0);
+        let queued = pop(&mut queue, 100).expect("one pod");
+        reject(&mut queue, queued, names::NODE_RESOURCES_FIT, 100);
+        queue.move_on_event(pod_deleted(), RecordId(3), seconds(200));
+        // Back-off from 0.1 to 1.1 s; the flush after it runs at 2 s.
+        assert_eq!(pop_name(&mut queue, 1_999), None);
+        assert_eq!(pop_name(&mut queue, 2_000), Some("p".into()));
+    }
+
+    #[test]
+    fn pods_older_than_five_minutes_leave_the_pool() {
+        let mut queue = queue(true);
+        add(&mut queue, "p", 0, 0);
+        let queued = pop(&mut queue, 200_500).expect("one pod");
+        reject(&mut queue, queued, names::NODE_RESOURCES_FIT, 200_500);
+        // 200.5 + 300 = 500.5 s: the flush at 510 s. On the second, 200 + 300 = 500 is not older at 500 but at 510 too.
+        assert_eq!(queue.next_leftover_flush(seconds(0), seconds(200_500)), Some(seconds(510_000)));
+        assert_eq!(queue.flush_unschedulable_leftover(RecordId(4), seconds(500_500)), 0);
+        assert_eq!(queue.flush_unschedulable_leftover(RecordId(4), seconds(510_000)), 1);
+        assert_eq!(queue.next_leftover_flush(seconds(0), seconds(510_000)), None);
+        // Exactly five minutes is not older: failed at 210 s, at 510 s not yet, at 540 s.
+        let queued = pop(&mut queue, 210_000).expect("one pod");
+        reject(&mut queue, queued, names::NODE_RESOURCES_FIT, 210_000);
+        assert_eq!(queue.next_leftover_flush(seconds(0), seconds(210_000)), Some(seconds(540_000)));
+    }
+
+    #[test]
+    fn gated_pods_wait_for_their_last_gate_and_nothing_else() {
+        let mut queue = queue(true);
+        let mut gated = pod("p");
+        Rc::make_mut(&mut gated.spec).scheduling_gates = vec!["a".into(), "b".into()];
+        let two = Rc::new(gated.clone());
+        Rc::make_mut(&mut gated.spec).scheduling_gates = vec!["a".into()];
+        let one = Rc::new(gated);
+        assert_eq!(queue.add(&two, RecordId(1), seconds(0)), Place::Unschedulable);
+        queue.move_on_event(node_added(), RecordId(2), seconds(1));
+        assert_eq!(queue.flush_unschedulable_leftover(RecordId(2), seconds(900_000)), 0);
+        assert_eq!(queue.next_leftover_flush(seconds(0), seconds(1)), None);
+        queue.update(&two, &one, RecordId(3), seconds(2));
+        assert_eq!((queue.gated_len(), queue.unschedulable_len(), pop_name(&mut queue, 2)), (1, 0, None));
+        queue.update(&one, &Rc::new(pod("p")), RecordId(4), seconds(3));
+        assert_eq!((queue.gated_len(), pop_name(&mut queue, 3)), (0, Some("p".into())));
+    }
+
+    #[test]
+    fn a_status_update_moves_nothing_and_deletion_removes_everywhere() {
+        let mut queue = queue(true);
+        add(&mut queue, "p", 0, 0);
+        let queued = pop(&mut queue, 0).expect("one pod");
+        let old = queued.info.pod.clone();
+        reject(&mut queue, queued, names::TAINT_TOLERATION, 0);
+        let mut new = (*old).clone();
+        new.status.nominated_node_name = "a".into();
+        let new = Rc::new(new);
+        queue.update(&old, &new, RecordId(3), seconds(1));
+        assert_eq!((queue.unschedulable_len(), queue.active_len()), (1, 0));
+        // A toleration does move it.
+        let mut tolerant = (*new).clone();
+        let any = crate::scheduler::cache::testing::toleration("", "", None);
+        Rc::make_mut(&mut tolerant.spec).tolerations.push(any);
+        queue.update(&new, &Rc::new(tolerant), RecordId(3), seconds(2));
+        assert_eq!((queue.unschedulable_len(), queue.backoff_len()), (0, 1));
+        queue.delete(&key_of(&old));
+        assert_eq!((queue.unschedulable_len(), queue.backoff_len(), pop_name(&mut queue, 9_000)), (0, 0, None));
+    }
+}
