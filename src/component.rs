@@ -157,6 +157,8 @@ pub enum ContainerStep {
     Start,
     /// It becomes ready (its readiness probe would succeed).
     Ready,
+    /// It runs to its end by itself (init containers).
+    Complete,
     /// It is asked to stop and ends within this many seconds.
     Stop {
         /// Grace.
@@ -170,6 +172,21 @@ pub trait Sensors {
     fn has_image(&self, node: &Name, image: &Name) -> bool;
     /// Whether the container has started and not stopped, and since when.
     fn running_since(&self, uid: &Uid, container: u32) -> Option<Time>;
+    /// How the container ended, when it has started and ended and was not removed since.
+    fn ended(&self, _uid: &Uid, _container: u32) -> Option<ContainerEnd> {
+        None
+    }
+}
+
+/// How a container ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ContainerEnd {
+    /// When it had started.
+    pub started_at: Time,
+    /// When it ended.
+    pub finished_at: Time,
+    /// Exit code of its main program: 0 when it ended well, 137 when it was killed.
+    pub exit_code: i32,
 }
 
 /// Random draws, each a function of what is drawn for whom, never of who came first.
