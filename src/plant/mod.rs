@@ -260,7 +260,8 @@ impl Plant {
     }
 
     fn drop_if_forgotten(&mut self, uid: &Uid) {
-        let is_active = |container: &Container| matches!(container, Container::Starting { .. } | Container::Running { .. });
+        let is_active =
+            |container: &Container| matches!(container, Container::Starting { .. } | Container::Running { .. });
         let is_over = |pod: &PodSandbox| pod.is_forgotten && !pod.containers.iter().flatten().any(is_active);
         if self.pods.get(uid).is_some_and(is_over) {
             // Pods are only looked up by uid: their order shows nowhere.

@@ -98,9 +98,9 @@ fn a_container_ends_by_itself_or_is_killed() {
         (30, None, 10, 0),
         (10, None, 10, 0),
         (4, None, 4, 137),
-        (30, Some((3, 2)), 5, 137),  // killed at 3 + 2
-        (30, Some((3, 60)), 10, 0),  // a later kill changes nothing
-        (4, Some((1, 60)), 4, 137),  // nor does it take a sooner one back
+        (30, Some((3, 2)), 5, 137), // killed at 3 + 2
+        (30, Some((3, 60)), 10, 0), // a later kill changes nothing
+        (4, Some((1, 60)), 4, 137), // nor does it take a sooner one back
     ] {
         let mut world = World::new();
         world.run("a", 0);
