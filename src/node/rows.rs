@@ -1,0 +1,162 @@
+//! What kubelets remember of their nodes and pods.
+
+use std::rc::Rc;
+
+use super::addresses::AddressPool;
+use super::admission::Usage;
+use super::{Progress, containers, termination};
+use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Set, Span, Time, Uid};
+
+/// A node as its kubelet knows it.
+#[derive(Clone, Debug)]
+pub(super) struct NodeRow {
+    /// The node, while its object exists.
+    pub node: Option<Rc<Node>>,
+    /// Pods of this node that the kubelet works on.
+    pub pods: Set<Uid>,
+    /// Where the node's relists lie in the period.
+    pub offset: Span,
+    /// The last relist held.
+    pub last_tick: Option<Time>,
+    /// Whether a relist is due.
+    pub is_tick_pending: bool,
+    /// Pods with something that the next relist will notice, in the order it happened.
+    pub unreported: Vec<Uid>,
+    /// Addresses of its pods.
+    pub addresses: AddressPool,
+    /// When a pull ended last.
+    pub last_pull_end: Time,
+    /// How many pods came to run, and the sum of the times that took since the kubelet saw them.
+    pub pods_started: u64,
+    /// See `pods_started`.
+    pub start_durations: Span,
+}
+
+impl NodeRow {
+    pub fn new(row: u32, node: Rc<Node>, offset: Span) -> NodeRow {
+        NodeRow {
+            node: Some(node),
+            pods: Set::default(),
+            offset,
+            last_tick: None,
+            is_tick_pending: false,
+            unreported: Vec::new(),
+            addresses: AddressPool::new(row),
+            last_pull_end: Time(i64::MIN),
+            pods_started: 0,
+            start_durations: Span::ZERO,
+        }
+    }
+}
+
+/// How far the kubelet is with a pod as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Its containers are brought up and kept.
+    Active,
+    /// It was not admitted: only that is reported.
+    Rejected,
+    /// Its containers are being stopped.
+    Terminating {
+        /// When the grace ends.
+        deadline: Time,
+    },
+    /// Nothing runs any more: the last status is written, then the object is deleted.
+    Over,
+}
+
+/// A pod as the kubelet knows it.
+#[derive(Clone, Debug)]
+pub(super) struct PodRow {
+    /// The newest version told by the API server.
+    pub pod: Rc<Pod>,
+    /// Its key.
+    pub key: Key,
+    /// Index of its node's row.
+    pub row: usize,
+    /// What it needs of the node.
+    pub usage: Usage,
+    /// How far it is.
+    pub stage: Stage,
+    /// What the kubelet did with each container, init containers first.
+    pub actual: Vec<Progress>,
+    /// What the last relist saw.
+    pub observed: Vec<Progress>,
+    /// Whether the readiness probe of each succeeds.
+    pub probe_succeeds: Vec<bool>,
+    /// Which were told to stop.
+    pub stopping: Vec<bool>,
+    /// The last relist saw the pod's sandbox.
+    pub has_sandbox: bool,
+    /// Its address, once it has one.
+    pub address: Name,
+    /// What is reported of it.
+    pub status: PodStatus,
+    /// A request about it is on its way.
+    pub is_request_in_flight: bool,
+    /// Its status changed meanwhile.
+    pub is_status_newer: bool,
+    /// The last status was accepted: what remains is to delete the object.
+    pub is_delete_due: bool,
+    /// The API object is gone: nothing is written any more.
+    pub has_vanished: bool,
+    /// What its last change was caused by.
+    pub cause: Cause,
+    /// When the kubelet saw it first; `None` once its start was counted.
+    pub start_counts_from: Option<Time>,
+}
+
+impl PodRow {
+    pub fn new(pod: Rc<Pod>, key: Key, row: usize, progress: Vec<Progress>, cause: Cause, now: Time) -> PodRow {
+        let is_up = progress.iter().any(|progress| matches!(progress, Progress::Running { .. }));
+        let has_sandbox = progress.iter().any(|progress| *progress != Progress::Waiting);
+        // What was ready before the kubelet was started again is taken to be ready still.
+        let statuses: Vec<_> = pod.status.init_containers.iter().chain(&pod.status.containers).collect();
+        let was_ready = |container: &Name| statuses.iter().any(|status| status.name == *container && status.ready);
+        let probe_succeeds = containers(&pod.spec).map(|container| was_ready(&container.name)).collect();
+        PodRow {
+            key,
+            row,
+            usage: Usage::of_pod(&pod.spec),
+            stage: Stage::Active,
+            stopping: vec![false; progress.len()],
+            observed: progress.clone(),
+            actual: progress,
+            probe_succeeds,
+            has_sandbox,
+            address: pod.status.pod_ip.clone(),
+            status: pod.status.clone(),
+            is_request_in_flight: false,
+            is_status_newer: false,
+            is_delete_due: false,
+            has_vanished: false,
+            cause,
+            start_counts_from: (!is_up && pod.status.start_time.is_none()).then_some(now),
+            pod,
+        }
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> Uid {
+        self.pod.meta.uid.clone()
+    }
+
+    /// Whether it takes room on the node.
+    pub fn counts(&self) -> bool {
+        !self.has_vanished && matches!(self.stage, Stage::Active | Stage::Terminating { .. })
+    }
+
+    /// Whether a container is being pulled or started.
+    pub fn is_under_way(&self) -> bool {
+        self.actual.iter().any(|progress| progress.is_under_way())
+    }
+
+    /// Whether the next relist has something to notice. The kubelet looks at a pod only between its steps.
+    pub fn is_unreported(&self) -> bool {
+        match self.stage {
+            Stage::Active => !self.is_under_way() && self.actual != self.observed,
+            Stage::Terminating { .. } => termination::is_over(&self.actual),
+            Stage::Rejected | Stage::Over => false,
+        }
+    }
+}
