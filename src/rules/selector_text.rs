@@ -18,15 +18,17 @@ pub struct Term {
     pub key: String,
     /// The operator.
     pub operator: TermOperator,
-    /// The values, sorted, without doubles.
+    /// The values, sorted.
     pub values: Vec<String>,
 }
 
 /// Operator of a selector in text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TermOperator {
-    /// `=` or `==`
+    /// `=`
     Equals,
+    /// `==`
+    DoubleEquals,
     /// `!=`
     NotEquals,
     /// `in`
@@ -76,7 +78,7 @@ pub fn selector_of(terms: &[Term]) -> Selector {
     let requirement = |term: &Term| Requirement {
         key: Name::new(&term.key),
         operator: match term.operator {
-            TermOperator::Equals | TermOperator::In => Operator::In,
+            TermOperator::Equals | TermOperator::DoubleEquals | TermOperator::In => Operator::In,
             TermOperator::NotEquals | TermOperator::NotIn => Operator::NotIn,
             TermOperator::Exists => Operator::Exists,
             TermOperator::DoesNotExist => Operator::DoesNotExist,
@@ -101,6 +103,7 @@ impl fmt::Display for Term {
         let joined = values.join(",");
         match self.operator {
             TermOperator::Equals => write!(f, "{key}={joined}"),
+            TermOperator::DoubleEquals => write!(f, "{key}=={joined}"),
             TermOperator::NotEquals => write!(f, "{key}!={joined}"),
             TermOperator::In => write!(f, "{key} in ({joined})"),
             TermOperator::NotIn => write!(f, "{key} notin ({joined})"),
@@ -161,7 +164,6 @@ fn checked(key: &str, operator: TermOperator, mut values: Vec<String>) -> Result
         return Err(format!("values: Invalid value: {bad:?}"));
     }
     values.sort();
-    values.dedup();
     Ok(Term { key: key.to_string(), operator, values })
 }
 
@@ -172,6 +174,7 @@ enum Token {
     Open,
     Close,
     Equals,
+    DoubleEquals,
     NotEquals,
     Bang,
     Greater,
@@ -187,6 +190,7 @@ impl fmt::Display for Token {
             Token::Open => "(",
             Token::Close => ")",
             Token::Equals => "=",
+            Token::DoubleEquals => "==",
             Token::NotEquals => "!=",
             Token::Bang => "!",
             Token::Greater => ">",
@@ -215,10 +219,8 @@ impl Tokens {
                 '<' => Token::Less,
                 '!' if chars.next_if_eq(&'=').is_some() => Token::NotEquals,
                 '!' => Token::Bang,
-                '=' => {
-                    let _ = chars.next_if_eq(&'=');
-                    Token::Equals
-                }
+                '=' if chars.next_if_eq(&'=').is_some() => Token::DoubleEquals,
+                '=' => Token::Equals,
                 _ => {
                     let mut word = String::from(c);
                     while let Some(c) = chars.next_if(|c| !" \t\r\n,()><!=".contains(*c)) {
@@ -258,6 +260,7 @@ impl Tokens {
         }
         let operator = match self.next() {
             Token::Equals => TermOperator::Equals,
+            Token::DoubleEquals => TermOperator::DoubleEquals,
             Token::NotEquals => TermOperator::NotEquals,
             Token::Greater => TermOperator::Gt,
             Token::Less => TermOperator::Lt,
@@ -300,7 +303,11 @@ impl Tokens {
             }
             match self.next() {
                 Token::Comma => {}
-                Token::Close => return Ok(values),
+                Token::Close => {
+                    values.sort();
+                    values.dedup();
+                    return Ok(values);
+                }
                 other => return Err(format!("found '{other}', expected: ',' or ')'")),
             }
         }
@@ -394,7 +401,7 @@ mod tests {
         for (text, expected) in [
             ("", ""),
             (" app=a ", "app=a"),
-            ("app==a,tier in (b, a),! zz", "app=a,tier in (a,b),!zz"),
+            ("app==a,tier in (b, a, b),! zz", "app==a,tier in (a,b),!zz"),
             ("n>5,app", "app,n>5"),
             ("app in ()", "app in ()"),
             ("app in (,a)", "app in (,a)"),

@@ -4,11 +4,12 @@ use crate::model::Time;
 
 /// An instant from RFC 3339 text, any offset. `None` when it is none, or beyond what nanoseconds in 64 bits can hold.
 pub fn parse(text: &str) -> Option<Time> {
-    from_jiff(text.parse().ok()?)
+    let timestamp: jiff::Timestamp = text.parse().ok()?;
+    i64::try_from(timestamp.as_nanosecond()).ok().map(Time)
 }
 
 /// An instant from a timestamp as k8s-openapi types hold it.
-pub fn from_jiff(timestamp: jiff::Timestamp) -> Option<Time> {
+pub fn from_api(timestamp: k8s_openapi::jiff::Timestamp) -> Option<Time> {
     i64::try_from(timestamp.as_nanosecond()).ok().map(Time)
 }
 

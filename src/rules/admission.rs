@@ -1,0 +1,164 @@
+//! What the API server adds to pods and nodes when they are created.
+//!
+//! Upstream: plugin/pkg/admission/{defaulttolerationseconds,priority,nodetaint}, pkg/registry/core/pod/strategy.go, v1.36.
+
+use std::rc::Rc;
+
+use super::qos;
+use crate::model::{Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration};
+
+/// Taint of nodes that are not ready.
+pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Taint of nodes that nobody hears from.
+pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// How long pods stay on nodes that are not ready or unreachable, unless they say otherwise, seconds.
+pub const DEFAULT_TOLERATION_SECONDS: i64 = 300;
+/// How many specs [`AdmittedSpecs`] remembers.
+const REMEMBERED: usize = 64;
+
+/// How a node comes into being.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeRegistration {
+    /// A kubelet registers it: it is tainted not-ready until the node lifecycle controller sees it Ready.
+    New,
+    /// It has been there since before the run: it is taken as given.
+    Existing,
+}
+
+/// Specs as they came in and as they were stored, so that all pods of a template go on sharing one spec. Forgetting costs
+/// memory only; it never changes a result.
+#[derive(Clone, Default, Debug)]
+pub struct AdmittedSpecs(Vec<(Rc<PodSpec>, Rc<PodSpec>)>);
+
+impl AdmittedSpecs {
+    fn admit(&mut self, spec: &Rc<PodSpec>) -> Rc<PodSpec> {
+        if let Some((_, admitted)) = self.0.iter().find(|(given, _)| Rc::ptr_eq(given, spec)) {
+            return admitted.clone();
+        }
+        let admitted = admitted_spec(spec);
+        if self.0.len() == REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push((spec.clone(), admitted.clone()));
+        admitted
+    }
+}
+
+/// Admits a pod to be created: default tolerations and priority, and the status of a pod nobody has seen yet.
+pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
+    pod.spec = specs.admit(&pod.spec);
+    pod.status = PodStatus { phase: PodPhase::Pending, qos_class: qos::class(&pod.spec), ..PodStatus::default() };
+}
+
+/// The spec with what admission adds; the same pointer when it adds nothing.
+pub fn admitted_spec(spec: &Rc<PodSpec>) -> Rc<PodSpec> {
+    let missing: Vec<Toleration> = [NOT_READY, UNREACHABLE]
+        .into_iter()
+        .filter(|key| !tolerates_no_execute(spec, key))
+        .map(default_toleration)
+        .collect();
+    // DIVERGES: there are no PriorityClass objects yet, so a class of the user's own keeps the priority the spec gives.
+    let priority = system_priority(&spec.priority_class_name).unwrap_or(spec.priority);
+    if missing.is_empty() && priority == spec.priority {
+        return spec.clone();
+    }
+    let mut admitted = PodSpec::clone(spec);
+    admitted.tolerations.extend(missing);
+    admitted.priority = priority;
+    Rc::new(admitted)
+}
+
+/// Priority of the classes that every cluster has.
+pub fn system_priority(class: &Name) -> Option<i32> {
+    match class.as_str() {
+        "system-node-critical" => Some(2_000_001_000),
+        "system-cluster-critical" => Some(2_000_000_000),
+        _ => None,
+    }
+}
+
+/// Whether the pod says itself how long it stays with this NoExecute taint. Value and operator are not looked at.
+fn tolerates_no_execute(spec: &PodSpec, key: &str) -> bool {
+    spec.tolerations.iter().any(|toleration| {
+        (toleration.key.is_empty() || toleration.key == key)
+            && toleration.effect.is_none_or(|effect| effect == TaintEffect::NoExecute)
+    })
+}
+
+fn default_toleration(key: &str) -> Toleration {
+    Toleration {
+        key: Name::new(key),
+        exists: true,
+        value: Name::EMPTY,
+        effect: Some(TaintEffect::NoExecute),
+        toleration_seconds: Some(DEFAULT_TOLERATION_SECONDS),
+    }
+}
+
+/// Admits a node to be created.
+pub fn admit_node(node: &mut Node, register: NodeRegistration) {
+    let is_there = |taint: &Taint| taint.key == NOT_READY && taint.effect == TaintEffect::NoSchedule;
+    if register == NodeRegistration::Existing || node.taints.iter().any(is_there) {
+        return;
+    }
+    let taint =
+        Taint { key: Name::new(NOT_READY), value: Name::EMPTY, effect: TaintEffect::NoSchedule, time_added: None };
+    node.taints = node.taints.iter().cloned().chain([taint]).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::rules::codec::decode;
+
+    fn pod(spec: serde_json::Value) -> Pod {
+        let manifest = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec,
+            "status": {"phase": "Running", "podIP": "10.0.0.1"}});
+        Pod::clone(decode(&manifest).unwrap().as_pod().unwrap())
+    }
+
+    #[test]
+    fn pods_get_tolerations_and_a_fresh_status() {
+        let mut specs = AdmittedSpecs::default();
+        let given = pod(json!({"priorityClassName": "system-node-critical", "containers": [{"name": "c",
+            "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}));
+        let (mut first, mut second) = (given.clone(), given);
+        admit_pod(&mut first, &mut specs);
+        admit_pod(&mut second, &mut specs);
+        assert!(Rc::ptr_eq(&first.spec, &second.spec));
+        assert_eq!(first.spec.tolerations, [default_toleration(NOT_READY), default_toleration(UNREACHABLE)]);
+        assert_eq!(first.spec.priority, 2_000_001_000);
+        assert_eq!((first.status.phase, first.status.pod_ip.as_str()), (PodPhase::Pending, ""));
+        assert_eq!(first.status.qos_class.as_str(), "Guaranteed");
+        // Admitted once more, nothing is added.
+        assert!(Rc::ptr_eq(&admitted_spec(&first.spec), &first.spec));
+    }
+
+    #[test]
+    fn own_tolerations_are_kept() {
+        let own = json!({"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30});
+        let spec = admitted_spec(&pod(json!({"tolerations": [own], "containers": []})).spec);
+        assert_eq!(spec.tolerations.len(), 2);
+        assert_eq!(spec.tolerations[0].toleration_seconds, Some(30));
+        assert_eq!(spec.tolerations[1], default_toleration(UNREACHABLE));
+        let all = admitted_spec(&pod(json!({"tolerations": [{"operator": "Exists"}], "containers": []})).spec);
+        assert_eq!(all.tolerations.len(), 1);
+        // Another effect does not count.
+        let other = json!({"key": NOT_READY, "operator": "Exists", "effect": "NoSchedule"});
+        let spec = admitted_spec(&pod(json!({"tolerations": [other], "containers": []})).spec);
+        assert_eq!(spec.tolerations.len(), 3);
+    }
+
+    #[test]
+    fn new_nodes_are_not_ready() {
+        let manifest = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+        let mut node = Node::clone(decode(&manifest).unwrap().as_node().unwrap());
+        admit_node(&mut node, NodeRegistration::Existing);
+        assert!(node.taints.is_empty());
+        admit_node(&mut node, NodeRegistration::New);
+        admit_node(&mut node, NodeRegistration::New);
+        assert_eq!((node.taints.len(), node.taints[0].key.as_str()), (1, NOT_READY));
+    }
+}

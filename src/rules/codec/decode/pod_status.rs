@@ -1,0 +1,77 @@
+//! The status of a pod.
+
+use k8s_openapi::api::core::v1 as api;
+
+use super::Problems;
+use super::meta::{ConditionParts, condition, name, optional_time};
+use crate::model::{ContainerState, ContainerStatus, Name, PodPhase, PodStatus, QosClass};
+
+/// A pod's status; all absent is the status of a pod not yet seen by anyone.
+pub fn status(typed: &api::PodStatus, problems: &mut Problems) -> PodStatus {
+    let phase = match typed.phase.as_deref().unwrap_or_default() {
+        "" | "Pending" => PodPhase::Pending,
+        "Running" => PodPhase::Running,
+        "Succeeded" => PodPhase::Succeeded,
+        "Failed" => PodPhase::Failed,
+        "Unknown" => PodPhase::Unknown,
+        other => {
+            problems.add("status.phase", format!("{other:?} is not a phase"));
+            PodPhase::Unknown
+        }
+    };
+    let mut parts = |typed: &api::PodCondition| {
+        let parts = ConditionParts {
+            condition_type: &typed.type_,
+            status: &typed.status,
+            reason: typed.reason.as_ref(),
+            message: typed.message.as_ref(),
+            last_transition: typed.last_transition_time.as_ref(),
+            last_update: None,
+        };
+        condition(&parts, problems)
+    };
+    let conditions = typed.conditions.iter().flatten().map(&mut parts).collect();
+    let mut containers = |list: Option<&Vec<api::ContainerStatus>>| -> Vec<ContainerStatus> {
+        list.into_iter().flatten().map(|typed| container_status(typed, problems)).collect()
+    };
+    let init_containers = containers(typed.init_container_statuses.as_ref());
+    let containers = containers(typed.container_statuses.as_ref());
+    PodStatus {
+        phase,
+        conditions,
+        start_time: optional_time(typed.start_time.as_ref(), "status.startTime", problems),
+        pod_ip: name(typed.pod_ip.as_deref()),
+        nominated_node_name: name(typed.nominated_node_name.as_deref()),
+        qos_class: QosClass::BestEffort,
+        reason: name(typed.reason.as_deref()),
+        message: name(typed.message.as_deref()),
+        containers,
+        init_containers,
+    }
+}
+
+fn container_status(typed: &api::ContainerStatus, problems: &mut Problems) -> ContainerStatus {
+    ContainerStatus {
+        name: Name::new(&typed.name),
+        ready: typed.ready,
+        restart_count: typed.restart_count,
+        state: state(&typed.state.clone().unwrap_or_default(), problems),
+    }
+}
+
+fn state(typed: &api::ContainerState, problems: &mut Problems) -> ContainerState {
+    let path = "status.containerStatuses";
+    if let Some(running) = &typed.running {
+        let started_at = optional_time(running.started_at.as_ref(), path, problems).unwrap_or_default();
+        return ContainerState::Running { started_at };
+    }
+    if let Some(ended) = &typed.terminated {
+        return ContainerState::Terminated {
+            exit_code: ended.exit_code,
+            reason: name(ended.reason.as_deref()),
+            started_at: optional_time(ended.started_at.as_ref(), path, problems).unwrap_or_default(),
+            finished_at: optional_time(ended.finished_at.as_ref(), path, problems).unwrap_or_default(),
+        };
+    }
+    ContainerState::Waiting { reason: name(typed.waiting.as_ref().and_then(|waiting| waiting.reason.as_deref())) }
+}

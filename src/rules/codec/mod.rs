@@ -1,0 +1,15 @@
+//! Manifests to objects and back.
+//!
+//! [`decode`] checks a manifest against the API's types, fills in the server's defaults and makes the object we hold;
+//! [`encode`] makes what `kubectl get -o json` prints.
+
+pub mod decode;
+pub mod defaults;
+pub mod encode;
+mod json;
+
+pub use decode::{FieldProblem, decode};
+pub use encode::encode;
+
+#[cfg(test)]
+mod tests;
