@@ -1,6 +1,29 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
+//!
+//! Read in this order: [`load`] (the entry point: files in, plans out), [`yaml`] (text to values with places), [`entry`]
+//! (reading a value field by field), [`file`] (the Scenario document) with its parts [`nodes`], [`faults`],
+//! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
+//! `--set`), [`resolve`] (all of it to a Plan), [`defaults`] (what holds when nothing is said), [`diagnostic`].
 
+pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;
 pub mod entry;
+pub mod expectations;
+pub mod faults;
+pub mod file;
+pub mod files;
+pub mod flags;
+pub mod known_kinds;
+pub mod load;
+pub mod manifests;
+pub mod nodes;
+pub mod references;
+pub mod resolve;
+pub mod set;
+#[cfg(test)]
+mod tests;
 pub mod yaml;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use load::{Loaded, Overrides, load};

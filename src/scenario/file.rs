@@ -1,0 +1,281 @@
+//! The Scenario document: its fields, read one by one, with every mistake collected.
+
+use super::defaults;
+use super::diagnostic::Code;
+use super::distribution;
+use super::entry::{Entry, Fields};
+use super::expectations::{self, ExpectationEntry};
+use super::faults::{self, FaultEntry};
+use super::flags::{self, FlagTable, Flags};
+use super::nodes::{self, NodeGroup};
+use super::references::{self, ObjectRef};
+use crate::model::{Distribution, Span, Time};
+use crate::rules::timestamp;
+use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
+
+/// `apiVersion` of a Scenario.
+pub const API_VERSION: &str = "kubesim.dev/v1alpha1";
+
+/// A Scenario document, typed. What refers to something else is checked in `resolve`; such items keep their path.
+#[derive(Clone, Debug, Default)]
+pub struct ScenarioFile {
+    /// `metadata.name`.
+    pub name: Option<String>,
+    /// `spec.kubernetesVersion`.
+    pub version: Option<KubernetesVersion>,
+    /// `spec.startAt`.
+    pub start_at: Option<Time>,
+    /// `spec.seed`.
+    pub seed: Option<u64>,
+    /// `spec.duration`.
+    pub duration: Option<Span>,
+    /// `spec.nodes`.
+    pub nodes: Vec<NodeGroup>,
+    /// `spec.controlPlane`.
+    pub control_plane: ControlPlane,
+    /// `spec.containers`.
+    pub containers: Vec<ContainerEntry>,
+    /// `spec.timeline`.
+    pub timeline: Vec<TimelineItem>,
+    /// `spec.faults`.
+    pub faults: Vec<FaultEntry>,
+    /// `spec.expect`.
+    pub expect: Vec<ExpectationEntry>,
+    /// `spec.model`.
+    pub model: Model,
+}
+
+/// `spec.controlPlane`.
+#[derive(Clone, Debug, Default)]
+pub struct ControlPlane {
+    /// `controllerManager.flags`.
+    pub controller_manager: Flags,
+    /// `controllerManager.reconcileTime.replicaset`.
+    pub replicaset_time: Option<Distribution>,
+    /// `controllerManager.reconcileTime.deployment`.
+    pub deployment_time: Option<Distribution>,
+    /// `scheduler.flags`.
+    pub scheduler: Flags,
+    /// `apiServer.request`, or `apiServer.latency`, which means the same.
+    pub request: Option<Distribution>,
+    /// `apiServer.commit`.
+    pub commit: Option<Distribution>,
+    /// `apiServer.reply`.
+    pub reply: Option<Distribution>,
+    /// `apiServer.watch`.
+    pub watch: Option<Distribution>,
+}
+
+/// An item of `spec.containers`.
+#[derive(Clone, Debug)]
+pub struct ContainerEntry {
+    /// Path of `of`.
+    pub path: String,
+    /// Owner of the pods.
+    pub of: ObjectRef,
+    /// Pull of the image.
+    pub pull: Option<Distribution>,
+    /// Start of a container.
+    pub start: Option<Distribution>,
+    /// Start to ready.
+    pub ready: Option<Distribution>,
+    /// From the signal to the end.
+    pub stop: Option<Distribution>,
+}
+
+/// An item of `spec.timeline`.
+#[derive(Clone, Debug)]
+pub struct TimelineItem {
+    /// Path of the item.
+    pub path: String,
+    /// When.
+    pub at: Span,
+    /// The command line.
+    pub kubectl: String,
+    /// Of the objects found only this many.
+    pub pick: Option<usize>,
+}
+
+/// `spec.model`.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Resyncs.
+    pub options: ModelOptions,
+    /// Whether the scheduler assumes.
+    pub assume: bool,
+}
+
+impl Default for Model {
+    fn default() -> Model {
+        Model { options: ModelOptions::default(), assume: true }
+    }
+}
+
+/// Reads a Scenario document. Problems are collected behind the entry; what is given back is complete when there are none.
+pub fn read(root: &Entry<'_>) -> ScenarioFile {
+    let mut file = ScenarioFile::default();
+    let Some(mut top) = root.fields() else { return file };
+    if let Some(version) = top.require("apiVersion").filter(|entry| entry.value != API_VERSION) {
+        let message = format!("unknown version {} of the format", super::entry::shown(version.value));
+        version.problem(Code::UnknownVersion, message, Some(format!("this program reads {API_VERSION}")));
+    }
+    top.get("kind");
+    if let Some(mut metadata) = top.get("metadata").and_then(|entry| entry.fields()) {
+        file.name = metadata.get("name").and_then(|entry| name(&entry));
+        // What Kubernetes objects may carry and a scenario makes no use of.
+        for unused in ["labels", "annotations"] {
+            metadata.get(unused);
+        }
+        metadata.finish();
+    }
+    if let Some(spec) = top.get("spec").and_then(|entry| entry.fields()) {
+        read_spec(spec, &mut file);
+    }
+    top.finish();
+    file
+}
+
+fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
+    spec.later(&["load", "queues", "operators", "sweep", "network", "images", "plant", "loads"]);
+    file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
+    file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
+    file.seed = spec.get("seed").and_then(|entry| seed(&entry));
+    file.duration = spec.get("duration").and_then(|entry| entry.duration());
+    file.nodes = list(&mut spec, "nodes", nodes::read);
+    // Both were used before the document is typed: files are loaded, variants are set.
+    spec.get("include");
+    spec.get("variants");
+    if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
+        file.control_plane = control_plane(fields);
+    }
+    file.containers = list(&mut spec, "containers", container);
+    file.timeline = list(&mut spec, "timeline", timeline_item);
+    file.faults = list(&mut spec, "faults", faults::read);
+    file.expect = list(&mut spec, "expect", expectations::read);
+    if let Some(fields) = spec.get("model").and_then(|entry| entry.fields()) {
+        file.model = model(fields);
+    }
+    spec.finish();
+}
+
+fn list<T>(spec: &mut Fields<'_>, name: &'static str, read: fn(&Entry<'_>) -> Option<T>) -> Vec<T> {
+    let items = spec.get(name).map(|entry| entry.items()).unwrap_or_default();
+    items.iter().filter_map(read).collect()
+}
+
+/// A name that can be part of a file name: a DNS subdomain, as Kubernetes wants names.
+pub fn name(entry: &Entry<'_>) -> Option<String> {
+    let text = entry.text()?;
+    if crate::rules::names::is_dns_subdomain(text) {
+        return Some(text.to_string());
+    }
+    let help = "names have lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit";
+    entry.problem(Code::BadName, format!("`{text}` is not a name"), Some(help.into()));
+    None
+}
+
+fn version(entry: &Entry<'_>) -> Option<KubernetesVersion> {
+    let text = entry.text_or_number()?;
+    let found = KubernetesVersion::ALL.into_iter().find(|version| version.as_str() == text.trim_start_matches('v'));
+    if found.is_none() {
+        let known: Vec<&str> = KubernetesVersion::ALL.iter().map(|version| version.as_str()).collect();
+        let help = format!("followed are {}", known.join(", "));
+        entry.problem(Code::UnknownVersion, format!("Kubernetes {text} is not followed"), Some(help));
+    }
+    found
+}
+
+fn instant(entry: &Entry<'_>) -> Option<Time> {
+    let text = entry.text()?;
+    let found = timestamp::parse(text);
+    if found.is_none() {
+        let help = format!("an instant is written as {}", defaults::START_AT);
+        entry.problem(Code::BadValue, format!("`{text}` is not an instant"), Some(help));
+    }
+    found
+}
+
+fn seed(entry: &Entry<'_>) -> Option<u64> {
+    let seed = entry.value.as_u64();
+    if seed.is_none() {
+        let message = format!("must be a whole number from 0, not {}", super::entry::shown(entry.value));
+        entry.problem(Code::BadValue, message, None);
+    }
+    seed
+}
+
+fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
+    let mut plane = ControlPlane::default();
+    fields.later(&["kubelet", "etcd", "hpa", "autoscaler"]);
+    if let Some(mut manager) = fields.get("controllerManager").and_then(|entry| entry.fields()) {
+        manager.later(&["replicas", "leaderElection", "clock"]);
+        if let Some(list) = manager.get("flags") {
+            plane.controller_manager = flags::read(&list, FlagTable::ControllerManager);
+        }
+        if let Some(mut times) = manager.get("reconcileTime").and_then(|entry| entry.fields()) {
+            plane.replicaset_time = time(&mut times, "replicaset");
+            plane.deployment_time = time(&mut times, "deployment");
+            times.finish();
+        }
+        manager.finish();
+    }
+    if let Some(mut scheduler) = fields.get("scheduler").and_then(|entry| entry.fields()) {
+        scheduler.later(&["replicas", "leaderElection", "clock"]);
+        if let Some(list) = scheduler.get("flags") {
+            plane.scheduler = flags::read(&list, FlagTable::Scheduler);
+        }
+        scheduler.finish();
+    }
+    if let Some(mut server) = fields.get("apiServer").and_then(|entry| entry.fields()) {
+        server.later(&["capacity", "replicas", "lag", "flags", "flowControl"]);
+        let (latency, request) = (time(&mut server, "latency"), time(&mut server, "request"));
+        if latency.is_some() && request.is_some() {
+            let message = "latency and request exclude each other";
+            server.entry.problem(Code::Contradiction, message, Some("both are the time until the server acts".into()));
+        }
+        plane.request = latency.or(request);
+        plane.commit = time(&mut server, "commit");
+        plane.reply = time(&mut server, "reply");
+        plane.watch = time(&mut server, "watch");
+        server.finish();
+    }
+    fields.finish();
+    plane
+}
+
+fn time(fields: &mut Fields<'_>, name: &'static str) -> Option<Distribution> {
+    fields.get(name).and_then(|entry| distribution::read(&entry))
+}
+
+fn container(entry: &Entry<'_>) -> Option<ContainerEntry> {
+    let mut fields = entry.fields()?;
+    fields.later(&["cpu", "memory", "fails", "exits", "probe"]);
+    let of = fields.require("of");
+    let path = of.as_ref().map_or(String::new(), |of| of.path.clone());
+    let of = of.and_then(|of| references::object(&of));
+    let [pull, start, ready, stop] = ["pull", "start", "ready", "stop"].map(|name| time(&mut fields, name));
+    fields.finish();
+    Some(ContainerEntry { path, of: of?, pull, start, ready, stop })
+}
+
+fn timeline_item(entry: &Entry<'_>) -> Option<TimelineItem> {
+    let mut fields = entry.fields()?;
+    fields.get("name");
+    let at = fields.require("at").and_then(|at| at.duration());
+    let kubectl = fields.require("kubectl").and_then(|line| line.text().map(str::to_string));
+    let pick = fields.get("pick").and_then(|pick| pick.whole(1..=i64::MAX)).map(|pick| pick as usize);
+    fields.finish();
+    Some(TimelineItem { path: entry.path.clone(), at: at?, kubectl: kubectl?, pick })
+}
+
+fn model(mut fields: Fields<'_>) -> Model {
+    let mut model = Model::default();
+    fields.later(&["ties", "autoscaler", "controlPlane"]);
+    let resync = [("replay", ResyncModel::Replay), ("relist", ResyncModel::Relist)];
+    model.options.resync = fields.get("resync").and_then(|entry| entry.word(&resync)).unwrap_or_default();
+    let draw = [("perProcess", ResyncDraw::PerProcess), ("perController", ResyncDraw::PerController)];
+    model.options.resync_draw = fields.get("resyncDraw").and_then(|entry| entry.word(&draw)).unwrap_or_default();
+    model.assume = fields.get("assume").and_then(|entry| entry.truth()).unwrap_or(true);
+    fields.finish();
+    model
+}

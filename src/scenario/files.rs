@@ -1,0 +1,191 @@
+//! Files, folders and patterns to documents.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::diagnostic::{Code, Diagnostic, Diagnostics, Source};
+use super::yaml::{self, Document};
+
+/// Endings of files that a folder or pattern is searched for.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+/// Most files that an include may name.
+const FILES_MAX: usize = 10_000;
+
+/// Reads the documents of a file.
+pub fn read(path: &Path, problems: &mut Diagnostics) -> Vec<Document> {
+    let shown = path.display().to_string();
+    let bytes = match std::fs::metadata(path).map(|metadata| metadata.len()) {
+        Ok(length) if length > yaml::FILE_BYTES_MAX as u64 => {
+            let message = format!("{shown} has {length} bytes, at most {} are read", yaml::FILE_BYTES_MAX);
+            problems.push(Diagnostic::error(Code::TooLarge, message));
+            return Vec::new();
+        }
+        _ => std::fs::read(path),
+    };
+    let text = match bytes.map_err(|error| why(&error)).and_then(|bytes| yaml::decode_text(&bytes)) {
+        Ok(text) => text,
+        Err(message) => {
+            problems.push(Diagnostic::error(Code::Unreadable, format!("{shown}: {message}")));
+            return Vec::new();
+        }
+    };
+    yaml::parse(&Arc::new(Source { file: shown, text }), problems)
+}
+
+/// The system's words differ between machines; ours do not.
+fn why(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".into(),
+        std::io::ErrorKind::PermissionDenied => "may not be read".into(),
+        std::io::ErrorKind::IsADirectory => "is a folder".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The files that a path names: itself, the files of a folder, or those that fit a pattern with `*` and `?`.
+/// Folders are read in byte order of their paths.
+///
+/// # Errors
+/// What is wrong, in words that follow the path.
+pub fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
+    if path.is_dir() {
+        let mut files = Vec::new();
+        walk(path, &mut files)?;
+        files.retain(|file| file.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)));
+        return sorted(files, "the folder holds no .yaml, .yml or .json file");
+    }
+    if !path.to_string_lossy().contains(['*', '?']) {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let mut found = vec![PathBuf::new()];
+    for part in path.components() {
+        let pattern = part.as_os_str().to_string_lossy();
+        if !pattern.contains(['*', '?']) {
+            found.iter_mut().for_each(|path| path.push(part));
+            continue;
+        }
+        let mut next = Vec::new();
+        for folder in &found {
+            next.extend(
+                entries(folder)?
+                    .into_iter()
+                    .filter(|path| path.file_name().is_some_and(|name| fits(&pattern, &name.to_string_lossy()))),
+            );
+        }
+        found = next;
+    }
+    found.retain(|path| path.is_file());
+    sorted(found, "no file fits the pattern")
+}
+
+fn sorted(mut files: Vec<PathBuf>, when_empty: &str) -> Result<Vec<PathBuf>, String> {
+    files.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    match files.len() {
+        0 => Err(when_empty.to_string()),
+        FILES_MAX.. => Err(format!("names more than {FILES_MAX} files")),
+        _ => Ok(files),
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let entries: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    entries.map_err(|error| why(&error))
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for path in entries(folder)? {
+        // Links to folders are not followed: they could lead in a circle.
+        let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        if is_folder {
+            walk(&path, files)?;
+        } else {
+            files.push(path);
+        }
+        if files.len() > FILES_MAX {
+            return Err(format!("names more than {FILES_MAX} files"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name fits a pattern: `*` stands for any characters, `?` for one.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    // reached[j]: the pattern so far fits the first j characters of the name.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    for sign in pattern {
+        let mut next = vec![false; name.len() + 1];
+        for j in 0..=name.len() {
+            next[j] = match sign {
+                '*' => reached[j] || j > 0 && next[j - 1],
+                _ => j > 0 && reached[j - 1] && (sign == '?' || sign == name[j - 1]),
+            };
+        }
+        reached = next;
+    }
+    reached[name.len()]
+}
+
+/// The path that a scenario names, which must lie in its folder.
+///
+/// # Errors
+/// It lies outside.
+pub fn inside(folder: &Path, named: &str) -> Result<PathBuf, String> {
+    let path = Path::new(named);
+    let mut depth = 0_i64;
+    for part in path.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir => depth -= 1,
+            Component::RootDir | Component::Prefix(_) => depth = -1,
+        }
+        if depth < 0 {
+            return Err(format!("`{named}` lies outside the scenario's folder"));
+        }
+    }
+    let joined = folder.join(path);
+    // A link in the folder may still lead out of it.
+    let real = |path: &Path| std::fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    match (real(folder), real(&joined)) {
+        (Ok(folder), Ok(target)) if !target.starts_with(&folder) => {
+            Err(format!("`{named}` lies outside the scenario's folder"))
+        }
+        _ => Ok(joined),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_names() {
+        for (pattern, name, expected) in [
+            ("*.yaml", "a.yaml", true),
+            ("*.yaml", "a.yml", false),
+            ("a?c*", "abcd", true),
+            ("a?c", "ac", false),
+            ("*", "", true),
+            ("*a*b*", "xxaxxbxx", true),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn named_files_stay_inside() {
+        for (named, fine) in [
+            ("a.yaml", true),
+            ("sub/../a.yaml", true),
+            ("../a.yaml", false),
+            ("sub/../../a.yaml", false),
+            ("/etc/passwd", false),
+        ] {
+            assert_eq!(inside(Path::new("folder"), named).is_ok(), fine, "{named}");
+        }
+    }
+}

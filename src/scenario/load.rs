@@ -1,0 +1,267 @@
+//! Files in, plans out: the entry point of the room.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
+use super::entry::Entry;
+use super::file;
+use super::files;
+use super::manifests::{self, Manifests};
+use super::nodes::{self, NodeGroup};
+use super::resolve;
+use super::set::{self, Setting};
+use super::yaml::{Document, Part, Place, parse_value};
+use crate::model::Span;
+use crate::sim::plan::Plan;
+
+/// Name of the world without changes, in a scenario with variants.
+pub const BASE: &str = "base";
+
+/// What a command line changes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Overrides {
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--until`: an end before the scenario's own.
+    pub until: Option<Span>,
+    /// `--nodes`, for example `5x8cpu,32Gi`; takes the place of `spec.nodes`.
+    pub nodes: Option<String>,
+    /// `--set PATH=VALUE`, in order; values are YAML.
+    pub set: Vec<(String, String)>,
+    /// `--allow-outside`: a scenario may name files outside its folder.
+    pub allow_outside: bool,
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// One a variant, the base first; a single one without variants.
+    pub plans: Vec<Plan>,
+    /// What the user should know, each once.
+    pub notices: Vec<String>,
+}
+
+/// What all worlds of a scenario share.
+pub(super) struct Input {
+    /// The Scenario document, or an empty one.
+    pub scenario: Document,
+    /// The manifests.
+    pub manifests: Manifests,
+    /// Name when the scenario has none.
+    pub default_name: String,
+    /// Folder of the scenario, where the files it names are looked for.
+    pub folder: PathBuf,
+    /// `--nodes`.
+    pub nodes: Option<NodeGroup>,
+    /// Names of all variants.
+    pub variants: Vec<String>,
+    /// From the command line.
+    pub overrides: Overrides,
+}
+
+/// Reads files, folders and patterns and resolves them to plans, one a variant.
+///
+/// # Errors
+/// Everything that is wrong with them, at once.
+pub fn load(files: &[PathBuf], overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let mut problems = Diagnostics::default();
+    let mut documents = Vec::new();
+    let mut first_file = None;
+    for named in files {
+        match files::expand(named) {
+            Ok(paths) => {
+                first_file = first_file.or_else(|| paths.first().cloned());
+                paths.iter().for_each(|path| documents.extend(files::read(path, &mut problems)));
+            }
+            Err(why) => {
+                problems.push(Diagnostic::error(Code::Unreadable, format!("{}: {why}", named.display())));
+            }
+        }
+    }
+    let Some(first_file) = first_file else {
+        if problems.is_empty() {
+            problems.push(Diagnostic::error(Code::Unreadable, "no file is given"));
+        }
+        return Err(problems);
+    };
+    let input = gather(documents, &first_file, overrides, &mut problems);
+    worlds(input, problems)
+}
+
+/// Finds the one Scenario, reads what it includes, sorts the manifests, and applies `--set`.
+fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, problems: &mut Diagnostics) -> Input {
+    let (mut scenarios, mut others): (Vec<_>, Vec<_>) = documents.into_iter().partition(is_scenario);
+    let folder = scenarios.first().map_or(first_file, |scenario| Path::new(&scenario.source.file));
+    let folder = folder.parent().unwrap_or(Path::new("")).to_path_buf();
+    if let Some(scenario) = scenarios.first().cloned() {
+        let included = include(&scenario, &folder, overrides.allow_outside, problems);
+        let (more_scenarios, more): (Vec<_>, Vec<_>) = included.into_iter().partition(is_scenario);
+        scenarios.extend(more_scenarios);
+        others.extend(more);
+    }
+    for surplus in scenarios.iter().skip(1) {
+        let (first, mark) = scenarios[0].find("kind", Part::Value);
+        let problem = surplus.problem(Code::TwoScenarios, "kind", Part::Value, "a second Scenario document");
+        problems.push(problem.help(format!("the first one stands at {}:{}:{}", first.file, mark.line, mark.column)));
+    }
+    let empty = || Document {
+        source: Arc::new(Source { file: first_file.display().to_string(), text: String::new() }),
+        value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
+        place: Place::default(),
+        set_at: Vec::new(),
+    };
+    let stem = first_file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().to_lowercase());
+    let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let stem = stem.trim_matches('-');
+    let mut input = Input {
+        scenario: scenarios.into_iter().next().unwrap_or_else(empty),
+        manifests: manifests::collect(others, problems),
+        default_name: if stem.is_empty() { "scenario".to_string() } else { stem.to_string() },
+        folder,
+        nodes: None,
+        variants: Vec::new(),
+        overrides: overrides.clone(),
+    };
+    match overrides.nodes.as_deref().map(nodes::parse_option).transpose() {
+        Ok(group) => input.nodes = group,
+        Err(why) => problems.push(Diagnostic::error(Code::BadValue, format!("--nodes: {why}"))),
+    }
+    for (path, text) in &overrides.set {
+        let source = Arc::new(Source { file: "--set".to_string(), text: format!("{path}={text}") });
+        let mark = Mark { line: 1, column: 1, length: path.chars().count() };
+        let applied = parse_value(text)
+            .map_err(|why| {
+                Diagnostic::error(Code::BadValue, format!("the value cannot be read: {why}")).at(&source, mark)
+            })
+            .and_then(|value| {
+                let setting = Setting { path: path.clone(), value, source: source.clone(), mark };
+                set::apply(&setting, &mut input.scenario, &mut input.manifests.list)
+            });
+        problems.extend(applied.err());
+    }
+    input
+}
+
+fn is_scenario(document: &Document) -> bool {
+    let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
+    text("kind") == "Scenario" && (text("apiVersion").starts_with("kubesim.dev/") || text("apiVersion").is_empty())
+        || text("apiVersion").starts_with("kubesim.dev/")
+}
+
+/// The documents of `spec.include`.
+fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &mut Diagnostics) -> Vec<Document> {
+    let collected = RefCell::new(Diagnostics::default());
+    let mut documents = Vec::new();
+    let spec = scenario.value.get("spec").and_then(|spec| spec.get("include")).filter(|list| !list.is_null());
+    if let Some(list) = spec {
+        let root = Entry::root(scenario, &collected);
+        let entry = Entry { value: list, path: "spec.include".into(), ..root };
+        for item in entry.items() {
+            let Some(named) = item.text() else { continue };
+            let path = match allow_outside {
+                true => Ok(folder.join(named)),
+                false => files::inside(folder, named),
+            };
+            let path = match path {
+                Ok(path) => path,
+                Err(why) => {
+                    let help = "move the file there, or run with --allow-outside";
+                    item.problem(Code::OutsideFolder, why, Some(help.into()));
+                    continue;
+                }
+            };
+            match files::expand(&path) {
+                Ok(paths) => paths.iter().for_each(|path| match path.exists() {
+                    true => documents.extend(files::read(path, &mut collected.borrow_mut())),
+                    false => item.problem(Code::Unreadable, format!("no such file: {}", path.display()), None),
+                }),
+                Err(why) => item.problem(Code::Unreadable, format!("`{named}`: {why}"), None),
+            }
+        }
+    }
+    problems.extend(collected.into_inner());
+    documents
+}
+
+/// A variant: its name and what it sets.
+struct Variant {
+    name: String,
+    settings: Vec<Setting>,
+}
+
+/// Reads `spec.variants`.
+fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Variant> {
+    let list = scenario.value.get("spec").and_then(|spec| spec.get("variants")).filter(|list| !list.is_null());
+    let Some(list) = list else { return Vec::new() };
+    let entry = Entry { value: list, path: "spec.variants".into(), ..Entry::root(scenario, collected) };
+    let mut variants: Vec<Variant> = Vec::new();
+    for item in entry.items() {
+        let Some(mut fields) = item.fields() else { continue };
+        let name_entry = fields.require("name");
+        let name = name_entry.as_ref().and_then(file::name);
+        let pairs = fields.get("set").map(|set| set.pairs()).unwrap_or_default();
+        fields.finish();
+        let (Some(name), Some(name_entry)) = (name, name_entry) else { continue };
+        if name == BASE || variants.iter().any(|variant| variant.name == name) {
+            let help = (name == BASE).then(|| format!("`{BASE}` is the world without changes"));
+            name_entry.problem(Code::BadName, format!("the name `{name}` is taken"), help);
+            continue;
+        }
+        let setting = |(path, value): (&str, Entry<'_>)| {
+            let (source, mark) = scenario.find(&value.path, Part::Key);
+            Setting { path: path.to_string(), value: value.value.clone(), source, mark }
+        };
+        variants.push(Variant { name, settings: pairs.into_iter().map(setting).collect() });
+    }
+    variants
+}
+
+/// Resolves the base and every variant.
+fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics> {
+    let collected = RefCell::new(problems);
+    let mut variants = variants(&input.scenario, &collected);
+    if !variants.is_empty() {
+        variants.insert(0, Variant { name: BASE.to_string(), settings: Vec::new() });
+    }
+    input.variants = variants.iter().map(|variant| variant.name.clone()).collect();
+    if variants.is_empty() {
+        variants.push(Variant { name: String::new(), settings: Vec::new() });
+    }
+    let mut plans = Vec::new();
+    for variant in &variants {
+        let mut scenario = input.scenario.clone();
+        let mut manifests = input.manifests.list.clone();
+        for setting in &variant.settings {
+            if let Err(problem) = set::apply(setting, &mut scenario, &mut manifests) {
+                collected.borrow_mut().push(problem);
+            }
+        }
+        manifests::check(&manifests, &mut collected.borrow_mut());
+        let file = file::read(&Entry::root(&scenario, &collected));
+        let world = resolve::World { input: &input, scenario: &scenario, file, manifests, problems: &collected };
+        plans.push(world.plan(&variant.name));
+    }
+    let problems = collected.into_inner();
+    if problems.has_errors() {
+        let (errors, _): (Vec<_>, Vec<_>) =
+            problems.into_iter().partition(|problem| problem.severity == Severity::Error);
+        let mut only_errors = Diagnostics::default();
+        only_errors.extend(errors);
+        return Err(only_errors);
+    }
+    let mut notices: Vec<String> = problems.iter().map(|notice| notice.message.clone()).collect();
+    for notice in plans.iter().flat_map(|plan| &plan.notices) {
+        if !notices.contains(notice) {
+            notices.push(notice.clone());
+        }
+    }
+    // Every result says all of it.
+    for plan in &mut plans {
+        plan.notices = notices.clone();
+    }
+    Ok(Loaded { plans, notices })
+}

@@ -1,0 +1,166 @@
+//! Manifests: lists taken apart, kinds told apart, objects checked and given their namespace.
+
+use serde_json::Value;
+
+use super::diagnostic::{Code, Diagnostics};
+use super::known_kinds::{self, Knowledge};
+use super::nodes;
+use super::references::ObjectRef;
+use super::yaml::{Children, Document, Part, Place};
+use crate::model::Kind;
+
+/// A manifest of a kind that is simulated.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// What it describes.
+    pub object: ObjectRef,
+    /// The manifest with its places.
+    pub document: Document,
+}
+
+/// Manifests and what is to be said about them.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// Those of simulated kinds, in the order of the files.
+    pub list: Vec<Manifest>,
+    /// One a kind that is not simulated.
+    pub notices: Vec<String>,
+}
+
+/// Sorts documents that are no scenarios.
+pub fn collect(documents: Vec<Document>, problems: &mut Diagnostics) -> Manifests {
+    let mut manifests = Manifests::default();
+    let mut skipped: Vec<(String, usize, bool)> = Vec::new();
+    let mut single = Vec::new();
+    for document in documents {
+        single.extend(take_apart(document, problems));
+    }
+    for document in single {
+        match identify(&document, problems) {
+            Identity::Simulated(kind) => manifests.list.extend(read_object(kind, document, problems)),
+            Identity::Skipped { what, custom } => match skipped.iter_mut().find(|(known, _, _)| *known == what) {
+                Some((_, count, _)) => *count += 1,
+                None => skipped.push((what, 1, custom)),
+            },
+            Identity::Wrong => {}
+        }
+    }
+    manifests.notices.extend(skipped.into_iter().map(|(what, count, custom)| {
+        let objects = if count == 1 { "1 object is".to_string() } else { format!("{count} objects are") };
+        let why = if custom { "a custom resource" } else { "not simulated yet" };
+        format!("{what}: {why}; {objects} left out")
+    }));
+    manifests
+}
+
+enum Identity {
+    Simulated(Kind),
+    Skipped { what: String, custom: bool },
+    Wrong,
+}
+
+fn identify(document: &Document, problems: &mut Diagnostics) -> Identity {
+    if !document.value.is_object() {
+        let message = format!("must be a manifest, not {}", super::entry::shown(&document.value));
+        problems.push(document.problem(Code::BadManifest, "", Part::Value, message));
+        return Identity::Wrong;
+    }
+    let mut word = |field: &str| {
+        let text = document.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if text.is_none() {
+            let message = format!("`{field}` must be given");
+            let problem = document.problem(Code::MissingField, field, Part::Value, message);
+            problems.push(problem.help("every manifest names its apiVersion and kind"));
+        }
+        text
+    };
+    let (api_version, kind) = (word("apiVersion"), word("kind"));
+    let (Some(api_version), Some(kind)) = (api_version, kind) else { return Identity::Wrong };
+    if let Some(kind) = Kind::from_manifest(api_version, kind) {
+        return Identity::Simulated(kind);
+    }
+    let skipped = |custom| Identity::Skipped { what: format!("{api_version} {kind}"), custom };
+    match known_kinds::look_up(api_version, kind) {
+        Knowledge::BuiltIn => skipped(false),
+        Knowledge::Foreign => skipped(true),
+        Knowledge::Slip(meant) => {
+            let message = format!("Kubernetes has no kind `{kind}` in `{api_version}`");
+            let help = meant.map(|(version, kind)| format!("did you mean `apiVersion: {version}`, `kind: {kind}`?"));
+            problems.push(document.problem(Code::UnknownKind, "kind", Part::Value, message).maybe_help(help));
+            Identity::Wrong
+        }
+    }
+}
+
+/// The items of a `List` or of a typed list (whose items have no kind); any other document as it is.
+fn take_apart(mut document: Document, problems: &mut Diagnostics) -> Vec<Document> {
+    let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or("");
+    let Some(item_kind) = kind.strip_suffix("List").map(str::to_string) else { return vec![document] };
+    let Some(Value::Array(items)) = document.value.get_mut("items").map(Value::take) else {
+        problems.push(document.problem(Code::BadManifest, "items", Part::Value, "a list must have items"));
+        return Vec::new();
+    };
+    let api_version = document.value.get("apiVersion").cloned().unwrap_or(Value::Null);
+    let places = match &mut document.place.children {
+        Children::Map(fields) => {
+            fields.iter_mut().find(|(name, _)| name == "items").map(|(_, place)| std::mem::take(place))
+        }
+        _ => None,
+    };
+    let places = match places.map(|place| place.children) {
+        Some(Children::List(places)) => places,
+        _ => vec![Place::default(); items.len()],
+    };
+    let item = |(mut value, place): (Value, Place)| {
+        if let (Some(object), false) = (value.as_object_mut(), item_kind.is_empty()) {
+            object.entry("kind").or_insert_with(|| item_kind.clone().into());
+            object.entry("apiVersion").or_insert_with(|| api_version.clone());
+        }
+        Document { source: document.source.clone(), value, place: Place { key: None, ..place }, set_at: Vec::new() }
+    };
+    let items: Vec<Document> = items.into_iter().zip(places).map(item).collect();
+    items.into_iter().flat_map(|item| take_apart(item, problems)).collect()
+}
+
+fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -> Option<Manifest> {
+    let metadata = document.value.get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else {
+        problems.push(document.problem(Code::MissingField, "metadata", Part::Value, "`metadata` must be given"));
+        return None;
+    };
+    let generated = metadata.get("generateName").and_then(Value::as_str).is_some_and(|prefix| !prefix.is_empty());
+    let name = metadata.get("name").and_then(Value::as_str).unwrap_or("").to_string();
+    let mut namespace = String::new();
+    if kind.info().namespaced {
+        let given = metadata.get("namespace").and_then(Value::as_str).filter(|namespace| !namespace.is_empty());
+        namespace = given.unwrap_or("default").to_string();
+        metadata.insert("namespace".into(), namespace.clone().into());
+    }
+    if name.is_empty() && !generated {
+        problems.push(document.problem(Code::MissingField, "metadata.name", Part::Value, "`name` must be given"));
+        return None;
+    }
+    if kind == Kind::Node {
+        nodes::complete(&mut document.value);
+    }
+    Some(Manifest { object: ObjectRef { kind, namespace, name }, document })
+}
+
+/// Adds a problem for each manifest that the API server would refuse.
+pub fn check(manifests: &[Manifest], problems: &mut Diagnostics) {
+    let mut seen: std::collections::BTreeMap<&ObjectRef, &Manifest> = std::collections::BTreeMap::new();
+    for manifest in manifests {
+        if manifest.object.name.is_empty() {
+            continue;
+        }
+        if let Some(first) = seen.get(&manifest.object) {
+            let (source, mark) = first.document.find("metadata.name", Part::Value);
+            let message = format!("{} is given twice", manifest.object);
+            let help = format!("the first one stands at {}:{}:{}", source.file, mark.line, mark.column);
+            let problem = manifest.document.problem(Code::DuplicateObject, "metadata.name", Part::Value, message);
+            problems.push(problem.help(help));
+        } else {
+            seen.insert(&manifest.object, manifest);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! References to objects (`deployment/api`, `shop/deployment/api`) and to processes (`kube-controller-manager/replicaset`).
+
+use super::diagnostic::Code;
+use super::entry::Entry;
+use crate::model::Kind;
+use crate::model::kind::KINDS;
+use crate::rules::suggest;
+use crate::sim::plan::ProcessRef;
+
+/// A reference to an object.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ObjectRef {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl std::fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.namespace.is_empty() && self.namespace != "default" {
+            write!(f, "{}/", self.namespace)?;
+        }
+        write!(f, "{}/{}", self.kind.singular(), self.name)
+    }
+}
+
+/// Reads `KIND/NAME` or `NAMESPACE/KIND/NAME`.
+///
+/// # Errors
+/// What is wrong, and what to do about it.
+pub fn parse_object(text: &str) -> Result<ObjectRef, (String, Option<String>)> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let (namespace, kind, name) = match parts.as_slice() {
+        [kind, name] => ("default", *kind, *name),
+        [namespace, kind, name] => (*namespace, *kind, *name),
+        _ => {
+            return Err((
+                format!("`{text}` is not KIND/NAME"),
+                Some("for example deployment/api or shop/deployment/api".into()),
+            ));
+        }
+    };
+    if name.is_empty() || namespace.is_empty() {
+        return Err((format!("`{text}` is not KIND/NAME"), Some("for example deployment/api".into())));
+    }
+    let known = KINDS.iter().map(|info| info.aliases[0]);
+    let kind = Kind::from_user(kind).ok_or_else(|| (format!("unknown kind `{kind}`"), suggest::help(kind, known)))?;
+    let namespace = if kind.info().namespaced { namespace } else { "" };
+    Ok(ObjectRef { kind, namespace: namespace.to_string(), name: name.to_string() })
+}
+
+/// Reads a reference to an object.
+pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
+    match parse_object(entry.text()?) {
+        Ok(reference) => Some(reference),
+        Err((message, help)) => {
+            entry.problem(Code::UnknownObject, message, help);
+            None
+        }
+    }
+}
+
+/// The kind that a field names.
+pub fn kind(entry: &Entry<'_>) -> Option<Kind> {
+    let text = entry.text()?;
+    let found = Kind::from_user(text);
+    if found.is_none() {
+        let help = suggest::help(text, KINDS.iter().map(|info| info.name));
+        entry.problem(Code::UnknownKind, format!("unknown kind `{text}`"), help);
+    }
+    found
+}
+
+/// The processes that run, their components, and the kinds that each component watches.
+pub const PROCESSES: &[(&str, &[(&str, &[Kind])])] = &[
+    (
+        "kube-controller-manager",
+        &[
+            ("replicaset", &[Kind::ReplicaSet, Kind::Pod]),
+            ("deployment", &[Kind::Deployment, Kind::ReplicaSet, Kind::Pod]),
+        ],
+    ),
+    ("kube-scheduler", &[("scheduler", &[Kind::Pod, Kind::Node])]),
+    ("kubelet", &[("kubelet", &[Kind::Pod, Kind::Node])]),
+];
+
+/// The kinds that a process, or one component of it, watches.
+pub fn watched(reference: &ProcessRef) -> Vec<Kind> {
+    let components = PROCESSES.iter().find(|(name, _)| *name == reference.process).map_or(&[][..], |(_, list)| list);
+    let chosen =
+        components.iter().filter(|(name, _)| reference.component.as_deref().is_none_or(|wanted| wanted == *name));
+    let mut kinds: Vec<Kind> = chosen.flat_map(|(_, kinds)| kinds.iter().copied()).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+/// Reads a reference to a process: `NAME`, `NAME#REPLICA`, `NAME/leader`, `NAME/COMPONENT`.
+pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
+    let text = entry.text()?;
+    if text.contains('@') {
+        let message = format!("`{text}`: a single kubelet cannot be addressed yet");
+        entry.problem(Code::NotSimulated, message, Some("`kubelet` addresses the kubelets of all nodes".into()));
+        return None;
+    }
+    let (head, tail) = text.split_once('/').map_or((text, None), |(head, tail)| (head, Some(tail)));
+    let (name, number) = head.split_once('#').map_or((head, None), |(name, number)| (name, Some(number)));
+    let Some((_, components)) = PROCESSES.iter().find(|(known, _)| *known == name) else {
+        let help = suggest::help(name, PROCESSES.iter().map(|(known, _)| *known));
+        entry.problem(Code::UnknownProcess, format!("no process `{name}` runs in this scenario"), help);
+        return None;
+    };
+    let mut reference = ProcessRef { process: name.to_string(), replica: None, component: None };
+    if let Some(number) = number {
+        if number != "0" {
+            entry.problem(Code::UnknownProcess, format!("`{name}` runs once: there is no replica #{number}"), None);
+            return None;
+        }
+        reference.replica = Some(0);
+    }
+    match tail {
+        None => {}
+        Some("leader") => reference.replica = Some(0),
+        Some(component) if components.iter().any(|(known, _)| *known == component) => {
+            reference.component = Some(component.to_string());
+        }
+        Some(component) => {
+            let help = suggest::help(component, components.iter().map(|(known, _)| *known));
+            entry.problem(Code::UnknownProcess, format!("`{name}` has no component `{component}`"), help);
+            return None;
+        }
+    }
+    Some(reference)
+}

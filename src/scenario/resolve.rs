@@ -1,0 +1,403 @@
+//! A typed scenario and its manifests to a Plan: defaults filled in, references checked.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::defaults;
+use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::expectations;
+use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
+use super::files;
+use super::flags::Flags;
+use super::load::Input;
+use super::manifests::{self, Manifest};
+use super::nodes;
+use super::references::ObjectRef;
+use super::yaml::{self, Document, Part};
+use crate::kubectl::parser::{self, CommandError, Context};
+use crate::model::{Distribution, Kind, Span, Time};
+use crate::rules::{suggest, timestamp};
+use crate::sim::plan::{
+    Command, CommandVerb, ComponentPlan, ContainerRule, ContainerTimes, End, Expectation, FaultPlan, KubeletPlan,
+    Latency, Plan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan, TimelineEntry,
+};
+
+/// One world of a scenario: the base or a variant, with its values set.
+pub(super) struct World<'a> {
+    /// What all worlds share.
+    pub input: &'a Input,
+    /// The Scenario document of this world.
+    pub scenario: &'a Document,
+    /// The same, typed.
+    pub file: ScenarioFile,
+    /// The manifests of this world.
+    pub manifests: Vec<Manifest>,
+    /// Where problems go.
+    pub problems: &'a RefCell<Diagnostics>,
+}
+
+impl World<'_> {
+    /// The plan; it is only good for a run when no errors were collected.
+    pub fn plan(self, variant: &str) -> Plan {
+        let file = &self.file;
+        let mut notices = self.input.manifests.notices.clone();
+        let (end, last) = self.end(&mut notices);
+        let start_at = file.start_at.unwrap_or_else(|| timestamp::parse(defaults::START_AT).unwrap_or_default());
+        let commands = self.commands(start_at);
+        let (objects, mut known) = self.objects(&commands, &mut notices);
+        known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command)));
+        self.check_targets(&commands, &known);
+        let mut timeline: Vec<TimelineEntry> = commands.into_iter().map(|(_, entry)| entry).collect();
+        timeline.sort_by_key(|entry| entry.at);
+        for item in &file.timeline {
+            self.check_time(&item.path, "at", item.at, last);
+        }
+        Plan {
+            name: file.name.clone().unwrap_or_else(|| self.input.default_name.clone()),
+            variant: variant.to_string(),
+            seed: self.input.overrides.seed.or(file.seed).unwrap_or(defaults::SEED),
+            replication: 0,
+            version: file.version.unwrap_or(defaults::VERSION),
+            start_at,
+            end,
+            event_budget: defaults::EVENT_BUDGET,
+            objects,
+            latency: self.latency(),
+            process_latency: Vec::new(),
+            processes: self.processes(),
+            containers: self.containers(&known),
+            timeline,
+            faults: self.faults(last),
+            expectations: self.expectations(last),
+            model: file.model.options,
+            admission_limit: None,
+            names_by_counter: false,
+            notices,
+        }
+    }
+
+    fn problem(&self, code: Code, path: &str, message: String) -> Diagnostic {
+        self.scenario.problem(code, path, Part::Value, message)
+    }
+
+    fn add(&self, problem: Diagnostic) {
+        self.problems.borrow_mut().push(problem);
+    }
+
+    /// The end of the run, and the last instant that the scenario itself allows (`--until` makes nothing wrong).
+    fn end(&self, notices: &mut Vec<String>) -> (End, Span) {
+        let until = self.input.overrides.until;
+        let Some(duration) = self.file.duration else {
+            let limit = until.unwrap_or(defaults::QUIET_LIMIT);
+            return (End::Quiet { limit }, limit.max(defaults::QUIET_LIMIT));
+        };
+        match until {
+            Some(until) if until > duration => {
+                notices.push(format!("--until {until} lies after the end of the scenario ({duration}), which counts"));
+                (End::After(duration), duration)
+            }
+            Some(until) => (End::After(until), duration),
+            None => (End::After(duration), duration),
+        }
+    }
+
+    fn check_time(&self, path: &str, field: &str, time: Span, last: Span) {
+        if time <= last {
+            return;
+        }
+        let why = match self.file.duration {
+            Some(duration) => format!("the run ends at {duration}"),
+            None => format!("a run without `spec.duration` ends at {last} at the latest"),
+        };
+        let problem =
+            self.problem(Code::NeverHappens, &format!("{path}.{field}"), format!("{time} is after the end: {why}"));
+        self.add(problem.help("lengthen `spec.duration`, or take an earlier time"));
+    }
+
+    fn latency(&self) -> Latency {
+        let plane = &self.file.control_plane;
+        let default = defaults::latency();
+        Latency {
+            request: plane.request.clone().unwrap_or(default.request),
+            commit: plane.commit.clone().unwrap_or(default.commit),
+            reply: plane.reply.clone().unwrap_or(default.reply),
+            watch: plane.watch.clone().unwrap_or(default.watch),
+        }
+    }
+
+    fn processes(&self) -> Vec<ProcessPlan> {
+        let plane = &self.file.control_plane;
+        let constant = |span: Span| Distribution::Constant(span.0);
+        let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| QueuePlan {
+            workers: workers.unwrap_or(default),
+            reconcile_time: time.clone().unwrap_or(constant(defaults::RECONCILE_TIME)),
+        };
+        let manager = &plane.controller_manager;
+        let resync = match manager.min_resync_period.unwrap_or(defaults::MIN_RESYNC_PERIOD) {
+            Span::ZERO => ResyncPlan::Never,
+            period => ResyncPlan::AtLeast(period),
+        };
+        let process = |name: &str, components, client, events_client| ProcessPlan {
+            name: name.to_string(),
+            replica: 0,
+            components,
+            resync: ResyncPlan::Never,
+            client,
+            events_client,
+        };
+        let controllers = vec![
+            ComponentPlan::ReplicaSet(queue(
+                manager.replicaset_syncs,
+                defaults::REPLICASET_SYNCS,
+                &plane.replicaset_time,
+            )),
+            ComponentPlan::Deployment(queue(
+                manager.deployment_syncs,
+                defaults::DEPLOYMENT_SYNCS,
+                &plane.deployment_time,
+            )),
+        ];
+        let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
+            cycle: constant(defaults::SCHEDULING_CYCLE),
+            per_node: defaults::SCHEDULING_PER_NODE,
+            percentage_of_nodes_to_score: 0,
+            assume: self.file.model.assume,
+        });
+        let kubelets = ComponentPlan::Kubelets(KubeletPlan {
+            pleg_period: defaults::PLEG_PERIOD,
+            heartbeat_period: defaults::HEARTBEAT_PERIOD,
+        });
+        let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
+        let scheduler_client = client(&plane.scheduler, defaults::SCHEDULER_CLIENT);
+        let kubelet_client = Some(defaults::KUBELET_CLIENT);
+        vec![
+            ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) },
+            process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client),
+            process("kubelet", vec![kubelets], kubelet_client, kubelet_client),
+            process("kubectl", vec![ComponentPlan::Kubectl], None, None),
+        ]
+    }
+
+    /// What is in etcd at the start (namespaces, nodes, then the rest in the order of the files), and what all of it is called.
+    fn objects(
+        &self,
+        commands: &[(String, TimelineEntry)],
+        notices: &mut Vec<String>,
+    ) -> (Vec<Arc<Value>>, BTreeSet<ObjectRef>) {
+        let mut known: BTreeSet<ObjectRef> = self.manifests.iter().map(|manifest| manifest.object.clone()).collect();
+        let of_kind = |kind| self.manifests.iter().filter(move |manifest| manifest.object.kind == kind);
+        let value = |manifest: &Manifest| Arc::new(manifest.document.value.clone());
+        let mut objects = Vec::new();
+        let used = self.manifests.iter().map(|manifest| manifest.object.namespace.clone());
+        let applied = commands.iter().flat_map(|(_, entry)| applied(&entry.command)).map(|object| object.namespace);
+        let mut namespaces: Vec<String> = vec!["default".into()];
+        namespaces.extend(used.chain(applied).filter(|namespace| !namespace.is_empty()));
+        for name in namespaces {
+            let object = ObjectRef { kind: Kind::Namespace, namespace: String::new(), name: name.clone() };
+            if known.insert(object) {
+                objects.push(Arc::new(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})));
+                if name != "default" && !name.starts_with("kube-") {
+                    notices.push(format!("namespace {name} is in no file: it is there from the start"));
+                }
+            }
+        }
+        objects.extend(of_kind(Kind::Namespace).map(value));
+        objects.extend(of_kind(Kind::Node).map(value));
+        let groups = match &self.input.nodes {
+            Some(group) => vec![group.clone()],
+            None => self.file.nodes.clone(),
+        };
+        let is_silent = groups.is_empty() && self.scenario.value["spec"]["nodes"].is_null();
+        let groups = if is_silent && of_kind(Kind::Node).next().is_none() {
+            let (count, cpu, memory) = (defaults::NODE_COUNT, defaults::NODE_CPU, defaults::NODE_MEMORY);
+            notices
+                .push(format!("no Node is given: {count} nodes of {cpu} CPU, {memory}, {} pods", defaults::NODE_PODS));
+            vec![nodes::default_group()]
+        } else {
+            groups
+        };
+        for node in nodes::manifests(&groups) {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default().to_string();
+            let object = ObjectRef { kind: Kind::Node, namespace: String::new(), name: name.clone() };
+            if known.insert(object) {
+                objects.push(Arc::new(node));
+            } else {
+                let message = format!("node/{name} is given twice");
+                let help = "give the group another `name`; without one nodes are called node-1, node-2 ...";
+                self.add(self.problem(Code::DuplicateObject, "spec.nodes", message).help(help));
+            }
+        }
+        let rest =
+            self.manifests.iter().filter(|manifest| !matches!(manifest.object.kind, Kind::Namespace | Kind::Node));
+        objects.extend(rest.map(value));
+        (objects, known)
+    }
+
+    fn containers(&self, known: &BTreeSet<ObjectRef>) -> ContainerTimes {
+        let rule = |entry: &ContainerEntry| {
+            self.check_object(&entry.path, &entry.of, known);
+            ContainerRule {
+                of: (entry.of.kind, entry.of.namespace.clone(), entry.of.name.clone()),
+                pull: entry.pull.clone(),
+                start: entry.start.clone(),
+                ready: entry.ready.clone(),
+                stop: entry.stop.clone(),
+            }
+        };
+        ContainerTimes { rules: self.file.containers.iter().map(rule).collect(), ..defaults::containers() }
+    }
+
+    fn check_object(&self, path: &str, object: &ObjectRef, known: &BTreeSet<ObjectRef>) {
+        if known.contains(object) {
+            return;
+        }
+        let texts: Vec<String> =
+            known.iter().filter(|other| other.kind == object.kind).map(ObjectRef::to_string).collect();
+        let help = suggest::help(&object.to_string(), texts.iter().map(String::as_str));
+        self.add(self.problem(Code::UnknownObject, path, format!("no file describes {object}")).maybe_help(help));
+    }
+
+    /// The timeline with the path of each item.
+    fn commands(&self, start_at: Time) -> Vec<(String, TimelineEntry)> {
+        let command = |item: &TimelineItem| {
+            let context = Context {
+                namespace: "default",
+                now: start_at + item.at,
+                read_file: &|named| self.read_objects(named),
+                read_value: &yaml::parse_value,
+            };
+            let path = format!("{}.kubectl", item.path);
+            let mut command = match parser::parse(&item.kubectl, &context) {
+                Ok(command) => command,
+                Err(CommandError { message, help }) => {
+                    self.add(self.problem(Code::BadCommand, &path, message).maybe_help(help));
+                    return None;
+                }
+            };
+            match (&mut command.verb, item.pick) {
+                (CommandVerb::Delete { pick, .. }, Some(_)) => *pick = item.pick,
+                (_, Some(_)) => {
+                    let path = format!("{}.pick", item.path);
+                    self.add(self.problem(Code::Contradiction, &path, "`pick` goes with `kubectl delete`".into()));
+                }
+                _ => {}
+            }
+            Some((path, TimelineEntry { at: item.at, command }))
+        };
+        self.file.timeline.iter().filter_map(command).collect()
+    }
+
+    /// The manifests of a file that a command names.
+    fn read_objects(&self, named: &str) -> Result<Vec<Arc<Value>>, CommandError> {
+        let path = match self.input.overrides.allow_outside {
+            true => self.input.folder.join(named),
+            false => files::inside(&self.input.folder, named).map_err(CommandError::new)?,
+        };
+        let mut problems = Diagnostics::default();
+        let mut found = Vec::new();
+        for path in files::expand(&path).map_err(|why| CommandError::new(format!("`{named}`: {why}")))? {
+            if !path.exists() {
+                let help = "files are looked for beside the scenario";
+                return Err(CommandError::new(format!("no such file: {}", path.display())).help(help));
+            }
+            let documents = files::read(&path, &mut problems);
+            let manifests = manifests::collect(documents, &mut problems);
+            manifests::check(&manifests.list, &mut problems);
+            found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
+        }
+        let failed = problems.has_errors();
+        self.problems.borrow_mut().extend(problems);
+        match found.is_empty() && !failed {
+            true => Err(CommandError::new(format!("`{named}` holds no object that is simulated"))),
+            false => Ok(found),
+        }
+    }
+
+    /// Names that commands act on must exist: deployments and nodes are made by nobody but the user.
+    fn check_targets(&self, commands: &[(String, TimelineEntry)], known: &BTreeSet<ObjectRef>) {
+        for (path, entry) in commands {
+            let (target, node);
+            let target = match &entry.command.verb {
+                CommandVerb::Delete { target, .. }
+                | CommandVerb::Scale { target, .. }
+                | CommandVerb::Patch { target, .. } => target,
+                CommandVerb::Cordon { node: name, .. } => {
+                    node = name.clone();
+                    target = crate::sim::plan::Target {
+                        kind: Kind::Node,
+                        namespace: String::new(),
+                        names: vec![node],
+                        selector: None,
+                    };
+                    &target
+                }
+                CommandVerb::Apply { .. } => continue,
+            };
+            if !matches!(target.kind, Kind::Deployment | Kind::Node | Kind::Namespace) {
+                continue;
+            }
+            for name in &target.names {
+                let object = ObjectRef { kind: target.kind, namespace: target.namespace.clone(), name: name.clone() };
+                self.check_object(path, &object, known);
+            }
+        }
+    }
+
+    fn faults(&self, last: Span) -> Vec<FaultPlan> {
+        let mut faults: Vec<FaultPlan> = Vec::new();
+        for entry in &self.file.faults {
+            self.check_time(&entry.path, "at", entry.plan.at, last);
+            faults.push(entry.plan.clone());
+        }
+        faults
+    }
+
+    fn expectations(&self, last: Span) -> Vec<Expectation> {
+        let mut expectations = Vec::new();
+        for entry in &self.file.expect {
+            if let Some(bound) = expectations::last_bound(entry.when) {
+                let field = match entry.when {
+                    crate::sim::plan::When::At(_) => "at",
+                    crate::sim::plan::When::Until(_) => "until",
+                    _ => "within",
+                };
+                self.check_time(&entry.path, field, bound, last);
+            }
+            if let Some((path, name)) = &entry.only_in
+                && !self.input.variants.contains(name)
+            {
+                let help = match self.input.variants.is_empty() {
+                    true => Some("the scenario has no `spec.variants`".to_string()),
+                    false => suggest::help(name, self.input.variants.iter().map(String::as_str)),
+                };
+                self.add(
+                    self.problem(Code::UnknownObject, path, format!("no variant is named `{name}`")).maybe_help(help),
+                );
+            }
+            let only_in = entry.only_in.as_ref().map(|(_, name)| name.clone());
+            expectations.push(Expectation { when: entry.when, that: entry.that.clone(), only_in });
+        }
+        expectations
+    }
+}
+
+/// The limit that flags ask for.
+fn client(flags: &Flags, default: RateLimit) -> Option<RateLimit> {
+    let qps = flags.qps.unwrap_or(default.qps);
+    (qps > 0.0).then(|| RateLimit { qps, burst: flags.burst.unwrap_or(default.burst) })
+}
+
+/// What an apply would make.
+fn applied(command: &Command) -> Vec<ObjectRef> {
+    let CommandVerb::Apply { objects } = &command.verb else { return Vec::new() };
+    let object = |value: &Arc<Value>| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let kind = Kind::from_manifest(value["apiVersion"].as_str()?, value["kind"].as_str()?)?;
+        let namespace = if kind.info().namespaced { text(&value["metadata"]["namespace"]) } else { String::new() };
+        Some(ObjectRef { kind, namespace, name: text(&value["metadata"]["name"]) })
+    };
+    objects.iter().filter_map(object).collect()
+}
