@@ -6,6 +6,7 @@ pub mod controllers;
 pub mod engine;
 pub mod kubectl;
 pub mod model;
+pub mod probes;
 pub mod rules;
 pub mod scenario;
 pub mod sim;
