@@ -5,9 +5,7 @@
 //!
 //! Upstream: the `processNextWorkItem` loops of pkg/controller (v1.36) and controller-runtime's controller.go.
 
-use crate::component::{
-    Component, Context, Draws, Input, MetricSink, Purpose, WatchSpec, draw_span,
-};
+use crate::component::{Component, Context, Draws, Input, MetricSink, Purpose, WatchSpec, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
 use crate::model::{Action, ApiResult, Cause, Distribution, Key, Map, RecordId, Set, Span, Time};

@@ -84,8 +84,11 @@ impl EventRecorder {
             self.waiting.push_back((cause, Request::Patch { key: sent.key.clone(), patch }));
             return;
         }
-        let namespace =
-            if report.regarding.namespace.is_empty() { Name::new("default") } else { report.regarding.namespace.clone() };
+        let namespace = if report.regarding.namespace.is_empty() {
+            Name::new("default")
+        } else {
+            report.regarding.namespace.clone()
+        };
         let name = Name::from(format!("{}.{number:016x}", report.regarding.name));
         let second = now.truncated_to_seconds();
         let event = KubeEvent {

@@ -1,0 +1,277 @@
+//! What a condition asks of the observed state: `object`, `exists`, `count` and `metric` with their literal arguments.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::observed::{Changed, Lookup, Observed};
+use crate::model::api::FieldRequirement;
+use crate::model::kind::KINDS;
+use crate::model::{Key, Kind, Name, Selector};
+use crate::rules::selector_text::{parse_fields, parse_labels};
+use crate::rules::suggest;
+
+/// The functions a condition has beside those of CEL.
+pub const FUNCTIONS: [&str; 4] = ["object", "exists", "count", "metric"];
+
+/// An argument as written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Argument {
+    /// `"text"`
+    Text(String),
+    /// `{"name": "value"}`
+    Pairs(Vec<(String, String)>),
+}
+
+/// A question to the observed state.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Call {
+    /// `object("deployment/api")`: the object as `kubectl get -o json` shows it.
+    Object(Key),
+    /// `exists("pod/x")`.
+    Exists(Key),
+    /// `count("pods", LABELS, FIELDS)`: how many objects are selected; of all namespaces unless `shop/pods` names one.
+    Count {
+        /// Kind.
+        kind: Kind,
+        /// Namespace; `None` for all.
+        namespace: Option<Name>,
+        /// Label selector.
+        labels: Selector,
+        /// Field selector.
+        fields: Vec<FieldRequirement>,
+    },
+    /// `metric("workqueue_depth", {"name": "replicaset"})`: the sum over the series with these labels.
+    Metric {
+        /// Its name.
+        name: String,
+        /// Labels that the series must carry.
+        labels: Vec<(String, String)>,
+    },
+}
+
+/// The answer to a call.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reading {
+    /// An object.
+    Json(Value),
+    /// A count.
+    Int(i64),
+    /// A metric.
+    Double(f64),
+    /// Whether an object exists.
+    Bool(bool),
+}
+
+/// Why a call has no answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NoReading {
+    /// The object existed and is gone.
+    Gone(Key),
+    /// The object has not existed so far; the most similar one that does.
+    NeverExisted(Key, Option<Key>),
+    /// The metric is not known.
+    UnknownMetric(String),
+}
+
+impl Call {
+    /// The call `function(arguments)`.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments, with a suggestion.
+    pub fn parse(function: &str, arguments: &[Argument]) -> Result<Call, String> {
+        match (function, arguments) {
+            ("object", [Argument::Text(reference)]) => parse_reference(reference).map(Call::Object),
+            ("exists", [Argument::Text(reference)]) => parse_reference(reference).map(Call::Exists),
+            ("count", [Argument::Text(kind), rest @ ..]) if rest.len() <= 2 => parse_count(kind, rest),
+            ("metric", [Argument::Text(name)]) => Ok(Call::Metric { name: name.clone(), labels: Vec::new() }),
+            ("metric", [Argument::Text(name), Argument::Pairs(labels)]) => {
+                Ok(Call::Metric { name: name.clone(), labels: labels.clone() })
+            }
+            _ => Err(format!("wrong arguments: write {}", usage(function))),
+        }
+    }
+
+    /// What the answer depends on.
+    pub fn depends_on(&self) -> Changed {
+        let mut changed = Changed::NOTHING;
+        match self {
+            Call::Object(key) | Call::Exists(key) => changed.kinds.insert(key.kind),
+            Call::Count { kind, .. } => changed.kinds.insert(*kind),
+            Call::Metric { .. } => changed.metrics = true,
+        }
+        changed
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// The object or the metric does not exist.
+    pub fn ask(&self, observed: &dyn Observed) -> Result<Reading, NoReading> {
+        match self {
+            Call::Object(key) => match observed.object(key) {
+                Lookup::Found(value) => Ok(Reading::Json(value)),
+                Lookup::Gone => Err(NoReading::Gone(key.clone())),
+                Lookup::NeverExisted => Err(NoReading::NeverExisted(key.clone(), similar(key, observed))),
+            },
+            Call::Exists(key) => Ok(Reading::Bool(matches!(observed.object(key), Lookup::Found(_)))),
+            Call::Count { kind, namespace, labels, fields } => {
+                Ok(Reading::Int(observed.count(*kind, namespace.as_ref(), labels, fields)))
+            }
+            Call::Metric { name, labels } => {
+                observed.metric(name, labels).map(Reading::Double).map_err(NoReading::UnknownMetric)
+            }
+        }
+    }
+}
+
+/// How a function is called.
+pub fn usage(function: &str) -> &'static str {
+    match function {
+        "object" => r#"object("deployment/api") or object("shop/deployment/api")"#,
+        "exists" => r#"exists("pod/x") or exists("shop/pod/x")"#,
+        "count" => r#"count("pods"), count("pods", LABELS) or count("pods", LABELS, FIELDS)"#,
+        _ => r#"metric("workqueue_depth") or metric("workqueue_depth", {"name": "replicaset"})"#,
+    }
+}
+
+/// `function("a", {"b": "c"})`, as values of a failed condition are labelled.
+pub fn written(function: &str, arguments: &[Argument]) -> String {
+    let list: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    format!("{function}({})", list.join(", "))
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Argument::Text(text) => write!(f, "{text:?}"),
+            Argument::Pairs(pairs) => {
+                let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key:?}: {value:?}")).collect();
+                write!(f, "{{{}}}", pairs.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reading::Json(value) => value.fmt(f),
+            Reading::Int(number) => number.fmt(f),
+            Reading::Double(number) => write!(f, "{number:?}"),
+            Reading::Bool(flag) => flag.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for NoReading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoReading::Gone(key) => write!(f, "{key} is gone"),
+            NoReading::NeverExisted(key, None) => write!(f, "no object {key} ever existed"),
+            NoReading::NeverExisted(key, Some(near)) => {
+                write!(f, "no object {key} ever existed; did you mean {near}?")
+            }
+            NoReading::UnknownMetric(text) => f.write_str(text),
+        }
+    }
+}
+
+fn parse_count(kind: &str, selectors: &[Argument]) -> Result<Call, String> {
+    let (namespace, kind) = match kind.split_once('/') {
+        Some((namespace, kind)) => (Some(Name::new(namespace)), kind),
+        None => (None, kind),
+    };
+    let texts: Option<Vec<&str>> = selectors
+        .iter()
+        .map(|argument| match argument {
+            Argument::Text(text) => Some(text.as_str()),
+            Argument::Pairs(_) => None,
+        })
+        .collect();
+    let texts = texts.ok_or_else(|| format!("selectors are text: write {}", usage("count")))?;
+    Ok(Call::Count {
+        kind: parse_kind(kind)?,
+        namespace,
+        labels: parse_labels(texts.first().unwrap_or(&""))?,
+        fields: parse_fields(texts.get(1).unwrap_or(&""))?,
+    })
+}
+
+/// `deployment/api` (in `default`), `shop/deployment/api`, `node/node-1`.
+fn parse_reference(text: &str) -> Result<Key, String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let (namespace, kind, name) = match parts[..] {
+        [kind, name] => (None, kind, name),
+        [namespace, kind, name] => (Some(namespace), kind, name),
+        _ => return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME")),
+    };
+    let kind = parse_kind(kind)?;
+    if name.is_empty() || namespace == Some("") {
+        return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME"));
+    }
+    match (kind.info().namespaced, namespace) {
+        (true, namespace) => Ok(Key::new(kind, namespace.unwrap_or("default"), name)),
+        (false, None) => Ok(Key::new(kind, Name::EMPTY, name)),
+        (false, Some(_)) => Err(format!("a {kind} is in no namespace: write {}/{name}", kind.singular())),
+    }
+}
+
+fn parse_kind(text: &str) -> Result<Kind, String> {
+    Kind::from_user(text).ok_or_else(|| {
+        let help = suggest::help(text, KINDS.iter().flat_map(|info| [info.aliases[0], info.plural]));
+        format!("unknown kind `{text}`{}", help.map_or(String::new(), |help| format!(" ({help})")))
+    })
+}
+
+/// The existing object of the kind whose name is nearest, in the same namespace before others.
+fn similar(key: &Key, observed: &dyn Observed) -> Option<Key> {
+    let mut keys = observed.keys(key.kind);
+    keys.sort_by(|a, b| (a.namespace != key.namespace, a).cmp(&(b.namespace != key.namespace, b)));
+    let same = keys.iter().find(|other| other.name == key.name);
+    let nearest = || suggest::nearest(key.name.as_str(), keys.iter().map(|other| other.name.as_str()));
+    same.or_else(|| {
+        let name = nearest()?;
+        keys.iter().find(|other| other.name == name)
+    })
+    .cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Argument {
+        Argument::Text(text.into())
+    }
+
+    #[test]
+    fn references_and_kinds() {
+        let key = |reference: &str| parse_reference(reference).map(|key| format!("{:?} {key}", key.namespace.as_str()));
+        assert_eq!(key("deploy/api").unwrap(), r#""default" deployment/api"#);
+        assert_eq!(key("shop/deployment/api").unwrap(), r#""shop" shop/deployment/api"#);
+        assert_eq!(key("node/n1").unwrap(), r#""" node/n1"#);
+        assert_eq!(key("shop/node/n1").unwrap_err(), "a Node is in no namespace: write node/n1");
+        assert_eq!(key("deploymnt/api").unwrap_err(), "unknown kind `deploymnt` (did you mean `deployment`?)");
+        for wrong in ["api", "deployment/", "a/b/c/d", "/pod/x"] {
+            assert!(key(wrong).unwrap_err().contains("is no reference"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn wrong_calls_say_how_to_write_them() {
+        let wrong = |function, arguments: &[Argument]| Call::parse(function, arguments).unwrap_err();
+        assert!(wrong("object", &[]).starts_with("wrong arguments: write object("));
+        assert!(wrong("count", &[text("pods"), Argument::Pairs(vec![])]).starts_with("selectors are text"));
+        assert!(wrong("count", &[text("pods"), text("app in")]).contains("expected: '('"));
+        assert!(wrong("count", &[text("pods"), text(""), text("spec.color=red")]).contains("not supported"));
+        assert!(wrong("count", &[text("gizmos")]).starts_with("unknown kind `gizmos`"));
+        assert!(wrong("metric", &[text("a"), text("b")]).starts_with("wrong arguments: write metric("));
+    }
+
+    #[test]
+    fn a_call_is_written_as_it_was() {
+        let pairs = Argument::Pairs(vec![("name".into(), "replicaset".into())]);
+        assert_eq!(written("metric", &[text("depth"), pairs]), r#"metric("depth", {"name": "replicaset"})"#);
+    }
+}

@@ -1,0 +1,13 @@
+//! What looks at a run from outside: conditions over the observed state, expectations, series and staleness.
+//!
+//! Observed state is what `kubectl get` would answer from etcd at the end of an instant. Nothing here is an event, takes
+//! an event number or changes the world: a run without probes leaves the same trace.
+
+pub mod calls;
+pub mod condition;
+pub mod expectations;
+pub mod observed;
+
+pub use condition::{Condition, ConditionError};
+pub use expectations::{Expectations, Verdict};
+pub use observed::{Changed, KindSet, Lookup, Observed};
