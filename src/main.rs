@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The program `kubesim`: see [`kubesim::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kubesim::cli::main(std::env::args_os()).into()
+}

@@ -1,0 +1,182 @@
+//! The command line: its words, and help that reads like kubectl's.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::Span;
+use crate::rules::go_duration;
+
+const TOP_TEMPLATE: &str = "{about-with-newline}\nCommands:\n{subcommands}\n\nOptions:\n{options}\n\nUsage:\n  {usage}\n\n\
+Use \"kubesim <command> --help\" for more information about a given command.\n";
+const COMMAND_TEMPLATE: &str =
+    "{about-with-newline}\nExamples:\n{after-help}\n\nOptions:\n{options}\n\nUsage:\n  {usage}\n";
+
+const RUN_EXAMPLES: &str = "  \
+# Run a scenario; results go to output/dropped-watch-event
+  kubesim run scenarios/dropped-watch-event.yaml
+
+  # Run manifests as they are, with another seed, for ten minutes of virtual time
+  kubesim run app.yaml --seed=7 --until=10m
+
+  # Read a scenario and its manifests from several files, and print the result as data
+  kubesim run scenario.yaml manifests/ -o json";
+const WHY_EXAMPLES: &str = "  \
+# Why did this pod come to be as it is?
+  kubesim why pod/api-7d4b9c-x2k8p output/quickstart
+
+  # Why was the Deployment as it was three minutes after the start?
+  kubesim why deployment/api --at=3m --in=output/quickstart
+
+  # The same in a variant of a scenario, and in another namespace
+  kubesim why shop/deployment/web --in=output/dropped-watch-event --variant=relist";
+
+/// kubesim simulates the control plane of a Kubernetes cluster on a virtual clock and says why things happen.
+#[derive(Parser, Debug)]
+#[command(
+    name = "kubesim",
+    version,
+    help_template = TOP_TEMPLATE,
+    override_usage = "kubesim <command> [options]",
+    disable_help_subcommand = true
+)]
+pub struct Arguments {
+    /// What to do; without it help is printed.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a scenario, print what became of it and write the results
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim run FILE... [options]",
+        after_help = RUN_EXAMPLES,
+        next_line_help = true
+    )]
+    Run(RunArguments),
+    /// Print the chain of causes behind an object of a finished run
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim why [NAMESPACE/]KIND/NAME (DIR | --in=DIR) [options]",
+        after_help = WHY_EXAMPLES,
+        next_line_help = true
+    )]
+    Why(WhyArguments),
+}
+
+/// Arguments of `kubesim run`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct RunArguments {
+    /// Files and folders with at most one Scenario, and any manifests
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Stop after this much virtual time, for example 90s or 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub until: Option<Span>,
+    /// Folder for the results, by default output/NAME. A folder of earlier results is replaced, any other that is not
+    /// empty is refused
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What to print: table for people, json or yaml for scripts
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table")]
+    pub output: Format,
+    /// Print only errors and expectations that are not met
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
+    /// Set a value of the scenario or of a manifest, for example spec.model.resync=relist or
+    /// deployment/api:spec.replicas=5; may be given several times
+    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Let the scenario name files outside its own folder
+    #[arg(long)]
+    pub allow_outside: bool,
+    /// Stop each world after this many events of the simulation; the results are then marked partial
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub event_budget: Option<u64>,
+}
+
+/// Arguments of `kubesim why`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct WhyArguments {
+    /// The object, as kubectl names it
+    #[arg(value_name = "[NAMESPACE/]KIND/NAME")]
+    pub object: String,
+    /// Folder of the results
+    #[arg(value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
+    pub dir: Option<PathBuf>,
+    /// Folder of the results
+    #[arg(long = "in", value_name = "DIR", id = "folder")]
+    pub folder: Option<PathBuf>,
+    /// Ask about this instant, counted from the start of the run, for example 3m; by default about its end
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub at: Option<Span>,
+    /// Variant of the scenario, where it has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+}
+
+/// How a result is printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For scripts.
+    Json,
+    /// For scripts.
+    Yaml,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (path, value) = text.split_once('=').ok_or("must be PATH=VALUE")?;
+    if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
+}
+
+fn duration(text: &str) -> Result<Span, String> {
+    match go_duration::parse(text) {
+        Ok(ns) if ns >= 0 => Ok(Span(ns)),
+        Ok(_) => Err("must not be negative".to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_go_durations() {
+        assert_eq!(duration("1m30s"), Ok(Span::from_seconds(90)));
+        assert!(duration("-1s").is_err() && duration("3").is_err());
+    }
+
+    #[test]
+    fn every_option_and_command_is_shown_in_help() {
+        let mut top = Arguments::command();
+        let shown = top.render_help().to_string();
+        for command in top.get_subcommands_mut() {
+            assert!(shown.contains(command.get_name()));
+            let help = command.render_help().to_string();
+            assert!(help.contains("Examples:") && help.contains("Options:") && help.contains("Usage:"), "{help}");
+            for option in command.get_opts() {
+                let long = option.get_long().unwrap();
+                assert!(!option.is_hide_set() && help.contains(&format!("--{long}")), "{long}");
+            }
+        }
+    }
+}

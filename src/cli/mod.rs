@@ -1,0 +1,81 @@
+//! The command line: the only room that prints, reads wall time, or uses anyhow.
+//!
+//! [`args`] (its words), a file a subcommand ([`run`], [`why`]), what they print ([`result`], [`data`], [`workloads`],
+//! [`table`]), how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+
+pub mod args;
+pub mod bug;
+pub mod data;
+pub mod exit;
+pub mod progress;
+pub mod result;
+pub mod run;
+pub mod table;
+pub mod why;
+pub mod workloads;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use clap::{CommandFactory, Parser};
+
+use self::args::{Arguments, Command};
+use self::bug::BugReport;
+use self::exit::Exit;
+use crate::scenario::Diagnostics;
+
+/// Runs the program with a command line, its own name first.
+pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
+    let report = BugReport::default();
+    report.guard(|| {
+        let arguments = match Arguments::try_parse_from(command_line) {
+            Ok(arguments) => arguments,
+            // Help and version are no mistakes; clap gives them 0 and mistakes 2, as we do.
+            Err(answer) => {
+                let is_mistake = answer.use_stderr();
+                // A closed terminal is nobody's mistake.
+                let _ = answer.print();
+                return if is_mistake { Exit::BadInput } else { Exit::Done };
+            }
+        };
+        let done = match &arguments.command {
+            Some(Command::Run(arguments)) => run::run(arguments, &report),
+            Some(Command::Why(arguments)) => why::run(arguments),
+            None => print(&Arguments::command().render_help().to_string()).map(|()| Exit::Done),
+        };
+        done.unwrap_or_else(|error| {
+            print_error(&describe(&error));
+            Exit::of(&error)
+        })
+    })
+}
+
+/// An error as people read it; problems of a scenario are shown with their places.
+fn describe(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Diagnostics>() {
+        Some(problems) => problems.render(has_color(&io::stderr())),
+        None => format!("error: {error:#}"),
+    }
+}
+
+/// Whether colours are wanted on a stream: on a terminal, unless NO_COLOR says otherwise.
+fn has_color(stream: &impl IsTerminal) -> bool {
+    #[allow(clippy::disallowed_methods, reason = "NO_COLOR changes what people see, and no result")]
+    let is_off = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
+    stream.is_terminal() && !is_off
+}
+
+/// Prints a result. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Prints what went wrong, or what is worth knowing, apart from results.
+fn print_error(text: &str) {
+    // When even this fails there is nobody left to tell.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

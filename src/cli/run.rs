@@ -1,0 +1,130 @@
+//! `kubesim run`: files in, one world a variant, results out.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+
+use super::args::{Format, RunArguments};
+use super::bug::BugReport;
+use super::exit::Exit;
+use super::progress::Position;
+use super::result::{self, Paint, Whole};
+use super::{data, has_color, print, print_error};
+use crate::experiment::single::{self, Outcome};
+use crate::report::OutputFolder;
+use crate::scenario::{self, Overrides};
+use crate::sim::Plan;
+
+/// Folder of the results, below the current one, of scenarios for which none is named.
+const RESULTS: &str = "output";
+
+/// Runs a scenario, writes its results and prints what became of it.
+///
+/// # Errors
+/// The input is wrong, or the results cannot be written.
+pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit> {
+    let plans = load(arguments)?;
+    let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
+    let folder = OutputFolder::begin(&target)?;
+    let with_bar = !arguments.quiet && io::stderr().is_terminal();
+    let position = Arc::new(Position::new(&plans, with_bar));
+    report.watch(position.clone(), reproduce(arguments, plans[0].seed));
+    #[allow(clippy::disallowed_methods, reason = "the wall time is printed and goes into no result")]
+    let started = Instant::now();
+    let outcomes = single::run_all(plans, Some(&folder), &*position);
+    position.finish();
+    let outcomes = outcomes.context("the run was stopped and its results are gone")?;
+    let wall = started.elapsed();
+    folder.commit().context("the run is done but its results cannot be put in place")?;
+    let whole = Whole { folder: target.display().to_string(), wall };
+    print(&text(&outcomes, &whole, arguments)?)?;
+    Ok(exit(&outcomes))
+}
+
+/// The plans of the files, with what the command line changes.
+fn load(arguments: &RunArguments) -> anyhow::Result<Vec<Plan>> {
+    let overrides = Overrides {
+        seed: arguments.seed,
+        until: arguments.until,
+        nodes: arguments.nodes.clone(),
+        set: arguments.set.clone(),
+        allow_outside: arguments.allow_outside,
+    };
+    let mut loaded = scenario::load(&arguments.files, &overrides)?;
+    anyhow::ensure!(!loaded.plans.is_empty(), "there is nothing to run");
+    if !arguments.quiet {
+        loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
+    }
+    for plan in &mut loaded.plans {
+        plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+    }
+    Ok(loaded.plans)
+}
+
+fn text(outcomes: &[Outcome], whole: &Whole, arguments: &RunArguments) -> anyhow::Result<String> {
+    match (arguments.output, arguments.quiet) {
+        (Format::Json, _) => data::to_json(&data::value(outcomes, &whole.folder)?),
+        (Format::Yaml, _) => data::to_yaml(&data::value(outcomes, &whole.folder)?),
+        (Format::Table, true) => Ok(result::render_failures(outcomes, Paint { color: has_color(&io::stdout()) })),
+        (Format::Table, false) => Ok(result::render(outcomes, whole, Paint { color: has_color(&io::stdout()) })),
+    }
+}
+
+/// A run that was stopped says nothing about its expectations.
+fn exit(outcomes: &[Outcome]) -> Exit {
+    if outcomes.iter().any(|outcome| outcome.summary.partial) {
+        Exit::Stopped
+    } else if outcomes.iter().all(|outcome| outcome.summary.all_met()) {
+        Exit::Done
+    } else {
+        Exit::ExpectationFailed
+    }
+}
+
+/// The command that runs the same simulation again.
+fn reproduce(arguments: &RunArguments, seed: u64) -> String {
+    let mut words = vec!["kubesim".to_string(), "run".to_string()];
+    words.extend(arguments.files.iter().map(|file| file.display().to_string()));
+    words.extend(["--seed".to_string(), seed.to_string()]);
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
+    };
+    option("--until", arguments.until.map(|until| until.to_string()));
+    option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
+    option("--nodes", arguments.nodes.clone());
+    arguments.set.iter().for_each(|(path, value)| option("--set", Some(format!("{path}={value}"))));
+    if arguments.allow_outside {
+        words.push("--allow-outside".to_string());
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%[]".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{Arguments, Command};
+
+    #[test]
+    fn the_command_of_a_report_gives_the_same_run() {
+        let line =
+            ["kubesim", "run", "my app.yaml", "--until=90s", "--set", "spec.model.resync=relist", "--out", "elsewhere"];
+        let Some(Command::Run(arguments)) = Arguments::parse_from(line).command else { panic!("not a run") };
+        let expected = "kubesim run 'my app.yaml' --seed 7 --until 1m30s --set spec.model.resync=relist";
+        assert_eq!(reproduce(&arguments, 7), expected);
+    }
+}
