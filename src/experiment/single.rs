@@ -12,10 +12,11 @@ use crate::plot::charts::{ChartData, run_charts};
 use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
+use crate::probes::world_view::WorldView;
 use crate::report::output_folder::{OutputError, OutputFolder};
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
-use crate::sim::plan::{End, Expectation};
+use crate::sim::plan::End;
 use crate::sim::{Ending, Plan, World};
 use crate::trace::events_csv::EventsCsv;
 use crate::trace::metrics_csv::MetricsCsv;
@@ -91,15 +92,15 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Outcome, RunError> {
     let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
-    let own: Vec<Expectation> = plan.expectations.iter().filter(|e| applies(e, &plan.variant)).cloned().collect();
     let files = folder.map(|(folder, prefix)| open_files(folder, prefix, &plan)).transpose()?;
-    let expectations = Expectations::new(&own, plan.start_at);
+    let expectations = Expectations::new(&plan.expectations, &plan.variant, plan.start_at).map_err(RunError::Plan)?;
     let length = match plan.end {
         End::After(span) | End::Quiet { limit: span } => span,
     };
     let mut watcher = Watcher::new(plan.start_at, length, expectations, files, progress, index);
     let ending = world.run(&mut watcher);
-    watcher.expectations.finish(world.ended_at());
+    let ended_at = world.ended_at();
+    watcher.expectations.finish(ended_at, &WorldView { world: &world, now: ended_at });
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &mut watcher);
@@ -117,10 +118,6 @@ pub fn run(
         events: world.counters().events,
         simulated: world.ended_at() - plan.start_at,
     })
-}
-
-fn applies(expectation: &Expectation, variant: &str) -> bool {
-    expectation.only_in.as_ref().is_none_or(|only| only == variant)
 }
 
 fn open_files(folder: &OutputFolder, prefix: &str, plan: &Plan) -> Result<Files, OutputError> {
