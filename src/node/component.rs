@@ -14,8 +14,9 @@
 use std::rc::Rc;
 
 use super::rows::{NodeRow, PodRow, Stage};
-use super::startup::{self, ImagePlan, Next};
+use super::startup::{self, Next};
 use super::status::{self, Observed};
+use super::steps::{ask, client_rows, create_and_start, found_progress, launch, pulled_message, send_event, stop_next};
 use super::{Progress, Role, Settings, admission, containers, heartbeats, pleg, role, termination};
 use crate::component::{
     Change, ClientRow, Component, ContainerNotice, ContainerStep, Context, Delta, HandlerResync, Input, MetricSink,
@@ -25,8 +26,9 @@ use crate::engine::calendar::Nature;
 use crate::model::api::{Answer, Field, FieldRequirement, ObjectSelector, Reason};
 use crate::model::{
     Action, ApiResult, EventType, Key, Kind, Map, Name, Node, Object, Patch, Pod, PodPhase, Preconditions, Request,
-    Set, Span, Time, Uid,
+    Resources, Set, Span, Time, Uid,
 };
+use crate::rules::pod_requests;
 
 /// Draws of where a node's relists lie in their period.
 pub const PLEG_OFFSET: Purpose = Purpose("pleg-offset");
@@ -42,13 +44,6 @@ const SWEEP: u64 = 1;
 const FIRST_FREE_TOKEN: u64 = 2;
 /// The relist timer of row r has this token plus r.
 const FIRST_RELIST: u64 = 1 << 40;
-
-/// The clients of the node with this index: for status writes and for Kubernetes Events.
-pub fn client_rows(row: usize) -> (ClientRow, ClientRow) {
-    // Row 0 of the component belongs to the heartbeats.
-    let number = u32::try_from(row + 1).expect("nodes fit 31 bits");
-    (ClientRow(2 * number), ClientRow(2 * number + 1))
-}
 
 /// The kubelets of all nodes.
 #[derive(Clone, Debug)]
@@ -280,11 +275,11 @@ impl Kubelets {
     /// Admits or rejects a pod that is not among its node's pods yet.
     fn admit(&mut self, uid: &Uid, row: usize, ctx: &mut Context<'_>) -> bool {
         let node = &self.nodes[row];
-        let mut used = admission::Usage::default();
-        node.pods.iter().map(|uid| &self.pods[uid]).filter(|pod| pod.counts()).for_each(|pod| used.add(&pod.usage));
+        let counted = node.pods.iter().map(|uid| &self.pods[uid]).filter(|pod| pod.counts());
+        let used = counted.fold(Resources::default(), |sum, pod| pod_requests::sum(&sum, &pod.needs));
         let pod = self.pods.get_mut(uid).expect("it was added");
         let object = node.node.as_ref().expect("pods are only added to nodes that exist");
-        let rejection = admission::admit(&pod.usage, &used, object).err();
+        let rejection = admission::admit(&pod.needs, &used, object).err();
         let detail = rejection.as_ref().map_or("admitted", |rejection| rejection.reason);
         let record = ctx.out.record(Action::Admit, Some(pod.key.clone()), detail);
         ctx.out.set_cause(record);
@@ -617,81 +612,6 @@ impl Kubelets {
             }
         }
     }
-}
-
-/// How far a container is in the physical world, as the sensors tell.
-fn found_progress(uid: &Uid, index: usize, ctx: &Context<'_>) -> Progress {
-    let index = index as u32;
-    if let Some(since) = ctx.sensors.running_since(uid, index) {
-        return Progress::Running { since };
-    }
-    ctx.sensors.ended(uid, index).map_or(Progress::Waiting, |end| Progress::Ended {
-        started_at: end.started_at,
-        finished_at: end.finished_at,
-        exit_code: end.exit_code,
-    })
-}
-
-/// Begins a step of a container. Its luck belongs to the pod's name, which the pod's owner draws by ordinal.
-fn ask(pod: &PodRow, index: usize, step: ContainerStep, nodes: &Map<Name, NodeRow>, ctx: &mut Context<'_>) {
-    let (node, _) = nodes.get_index(pod.row).expect("rows are never removed");
-    let container = containers(&pod.pod.spec).nth(index).expect("an index into the pod's containers");
-    let notice =
-        ContainerNotice { node: node.clone(), pod: pod.key.clone(), uid: pod.uid(), container: index as u32, step };
-    ctx.out.container(notice, container.image.clone(), pod.key.stable_hash());
-}
-
-fn launch(pod: &mut PodRow, index: usize, nodes: &Map<Name, NodeRow>, ctx: &mut Context<'_>) {
-    let container = containers(&pod.pod.spec).nth(index).expect("an index into the pod's containers");
-    let (image, policy) = (container.image.clone(), container.pull_policy);
-    let is_present = ctx.sensors.has_image(&pod.pod.node_name, &image);
-    match startup::plan_image(policy, is_present) {
-        ImagePlan::Pull => {
-            pod.actual[index] = Progress::Pulling { since: ctx.now };
-            send_event(pod, EventType::Normal, "Pulling", format!("Pulling image \"{image}\""), ctx);
-            ask(pod, index, ContainerStep::Pull, nodes, ctx);
-        }
-        ImagePlan::Present => {
-            let message =
-                format!("Container image \"{image}\" already present on machine and can be accessed by the pod");
-            send_event(pod, EventType::Normal, "Pulled", message, ctx);
-            create_and_start(pod, index, nodes, ctx);
-        }
-        ImagePlan::Missing => {
-            pod.actual[index] = Progress::ImageMissing;
-            let message = format!("Container image \"{image}\" is not present with pull policy of Never");
-            send_event(pod, EventType::Warning, "ErrImageNeverPull", message, ctx);
-            send_event(pod, EventType::Warning, "Failed", "Error: ErrImageNeverPull".to_string(), ctx);
-        }
-    }
-}
-
-fn create_and_start(pod: &mut PodRow, index: usize, nodes: &Map<Name, NodeRow>, ctx: &mut Context<'_>) {
-    pod.actual[index] = Progress::Starting;
-    send_event(pod, EventType::Normal, "Created", "Container created".to_string(), ctx);
-    ask(pod, index, ContainerStep::Start, nodes, ctx);
-}
-
-fn stop_next(pod: &mut PodRow, deadline: Time, nodes: &Map<Name, NodeRow>, ctx: &mut Context<'_>) {
-    let step = ContainerStep::Stop { grace_seconds: termination::grace_left_seconds(deadline, ctx.now) };
-    for index in termination::next_to_stop(&pod.pod.spec, &pod.actual, &pod.stopping) {
-        pod.stopping[index] = true;
-        let name = containers(&pod.pod.spec).nth(index).map(|container| container.name.clone()).unwrap_or_default();
-        send_event(pod, EventType::Normal, "Killing", format!("Stopping container {name}"), ctx);
-        ask(pod, index, step, nodes, ctx);
-    }
-}
-
-fn send_event(pod: &PodRow, event_type: EventType, reason: &'static str, message: String, ctx: &mut Context<'_>) {
-    let (_, events) = client_rows(pod.row);
-    ctx.out.event_from(events, pod.key.clone(), pod.uid(), event_type, reason, message);
-}
-
-/// DIVERGES: upstream goes on to tell the image's size, which the simulator does not know.
-fn pulled_message(image: &Name, pull: Span, with_waiting: Span) -> String {
-    let whole_ms = |span: Span| Span(span.0 / 1_000_000 * 1_000_000);
-    let (pull, with_waiting) = (whole_ms(pull), whole_ms(with_waiting));
-    format!("Successfully pulled image \"{image}\" in {pull} ({with_waiting} including waiting).")
 }
 
 #[cfg(test)]

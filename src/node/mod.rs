@@ -18,9 +18,11 @@ pub mod pleg;
 mod rows;
 pub mod startup;
 pub mod status;
+mod steps;
 pub mod termination;
 
 pub use component::Kubelets;
+pub use steps::client_rows;
 
 use crate::model::{PodSpec, Span, Time};
 

@@ -3,9 +3,8 @@
 use std::rc::Rc;
 
 use super::addresses::AddressPool;
-use super::admission::Usage;
-use super::{Progress, containers, termination};
-use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Set, Span, Time, Uid};
+use super::{Progress, admission, containers, termination};
+use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Resources, Set, Span, Time, Uid};
 
 /// A node as its kubelet knows it.
 #[derive(Clone, Debug)]
@@ -75,7 +74,7 @@ pub(super) struct PodRow {
     /// Index of its node's row.
     pub row: usize,
     /// What it needs of the node.
-    pub usage: Usage,
+    pub needs: Resources,
     /// How far it is.
     pub stage: Stage,
     /// What the kubelet did with each container, init containers first.
@@ -117,7 +116,7 @@ impl PodRow {
         PodRow {
             key,
             row,
-            usage: Usage::of_pod(&pod.spec),
+            needs: admission::needs(&pod.spec),
             stage: Stage::Active,
             stopping: vec![false; progress.len()],
             observed: progress.clone(),

@@ -38,7 +38,7 @@ pub fn next_to_stop(spec: &PodSpec, progress: &[Progress], stopping: &[bool]) ->
     if of_role(false).next().is_some() {
         return of_role(false).filter(|index| !stopping[*index]).collect();
     }
-    of_role(true).last().filter(|index| !stopping[*index]).into_iter().collect()
+    of_role(true).next_back().filter(|index| !stopping[*index]).into_iter().collect()
 }
 
 /// Whether nothing of the pod runs any more.
