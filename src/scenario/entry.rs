@@ -30,6 +30,11 @@ impl<'a> Entry<'a> {
         Entry { value: &document.value, path: String::new(), document, problems }
     }
 
+    /// Another value of the same document.
+    pub fn with(&self, value: &'a Value, path: &str) -> Entry<'a> {
+        Entry { value, path: path.to_string(), ..self.clone() }
+    }
+
     /// Adds a problem with this value.
     pub fn problem(&self, code: Code, message: impl Into<String>, help: Option<String>) {
         self.add(self.document.problem(code, &self.path, Part::Value, message).maybe_help(help));

@@ -10,7 +10,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::entry::Entry;
 use super::file;
 use super::files;
-use super::manifests::{self, Manifests};
+use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
 use super::set::{self, Setting};
@@ -158,8 +158,7 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     let mut documents = Vec::new();
     let spec = scenario.value.get("spec").and_then(|spec| spec.get("include")).filter(|list| !list.is_null());
     if let Some(list) = spec {
-        let root = Entry::root(scenario, &collected);
-        let entry = Entry { value: list, path: "spec.include".into(), ..root };
+        let entry = Entry::root(scenario, &collected).with(list, "spec.include");
         for item in entry.items() {
             let Some(named) = item.text() else { continue };
             let path = match allow_outside {
@@ -197,7 +196,7 @@ struct Variant {
 fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Variant> {
     let list = scenario.value.get("spec").and_then(|spec| spec.get("variants")).filter(|list| !list.is_null());
     let Some(list) = list else { return Vec::new() };
-    let entry = Entry { value: list, path: "spec.variants".into(), ..Entry::root(scenario, collected) };
+    let entry = Entry::root(scenario, collected).with(list, "spec.variants");
     let mut variants: Vec<Variant> = Vec::new();
     for item in entry.items() {
         let Some(mut fields) = item.fields() else { continue };
@@ -231,7 +230,7 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
     if variants.is_empty() {
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
-    let mut plans = Vec::new();
+    let mut plans: Vec<Plan> = Vec::new();
     for variant in &variants {
         let mut scenario = input.scenario.clone();
         let mut manifests = input.manifests.list.clone();
@@ -240,7 +239,12 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
                 collected.borrow_mut().push(problem);
             }
         }
-        manifests::check(&manifests, &mut collected.borrow_mut());
+        manifests::check_unique(&manifests, &mut collected.borrow_mut());
+        // What a variant leaves alone was checked with the first world.
+        let changed = |manifest: &&Manifest| plans.is_empty() || !manifest.document.set_at.is_empty();
+        manifests.iter().filter(changed).for_each(|manifest| {
+            manifests::check_fields(manifest, &mut collected.borrow_mut());
+        });
         let file = file::read(&Entry::root(&scenario, &collected));
         let world = resolve::World { input: &input, scenario: &scenario, file, manifests, problems: &collected };
         plans.push(world.plan(&variant.name));

@@ -8,6 +8,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
+use crate::rules::codec;
 
 /// A manifest of a kind that is simulated.
 #[derive(Clone, Debug)]
@@ -146,8 +147,16 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
     Some(Manifest { object: ObjectRef { kind, namespace, name }, document })
 }
 
-/// Adds a problem for each manifest that the API server would refuse.
-pub fn check(manifests: &[Manifest], problems: &mut Diagnostics) {
+/// Adds a problem for each field that the API server would refuse.
+pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
+    let document = &manifest.document;
+    for problem in codec::decode(&document.value).err().unwrap_or_default() {
+        problems.push(document.problem(Code::BadManifest, &problem.path, Part::Value, problem.message));
+    }
+}
+
+/// Adds a problem for each object that is given twice.
+pub fn check_unique(manifests: &[Manifest], problems: &mut Diagnostics) {
     let mut seen: std::collections::BTreeMap<&ObjectRef, &Manifest> = std::collections::BTreeMap::new();
     for manifest in manifests {
         if manifest.object.name.is_empty() {

@@ -305,7 +305,8 @@ impl World<'_> {
             }
             let documents = files::read(&path, &mut problems);
             let manifests = manifests::collect(documents, &mut problems);
-            manifests::check(&manifests.list, &mut problems);
+            manifests.list.iter().for_each(|manifest| manifests::check_fields(manifest, &mut problems));
+            manifests::check_unique(&manifests.list, &mut problems);
             found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
         }
         let failed = problems.has_errors();
