@@ -251,13 +251,12 @@ pub fn check_causes(rows: &Rows) -> Result<(), Problem> {
 impl fmt::Display for ChainLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<12} {} {}", self.time.to_string(), self.actor, phrase(&self.action))?;
-        if !self.object.is_empty() {
-            write!(f, " {}", self.object)?;
+        match (self.object.is_empty(), self.detail.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => write!(f, " {}", self.detail),
+            (false, true) => write!(f, " {}", self.object),
+            (false, false) => write!(f, " {} ({})", self.object, self.detail),
         }
-        if !self.detail.is_empty() {
-            write!(f, " ({})", self.detail)?;
-        }
-        Ok(())
     }
 }
 
@@ -350,7 +349,7 @@ mod tests {
         assert_eq!(events(Kind::Deployment, "api", Some(14_000_000)), [5, 4, 3, 2, 1]);
         let chain = explain(&rows(TRACE), Kind::Pod, "shop", "api-x", None).unwrap();
         assert_eq!(chain[0].to_string(), "2m0.509s     kubectl deleted shop/pod/api-x");
-        assert_eq!(chain[1].to_string(), "2m0.5s       kubectl acted: (delete pod)");
+        assert_eq!(chain[1].to_string(), "2m0.5s       kubectl acted: delete pod");
         let taken = &explain(&rows(TRACE), Kind::Deployment, "default", "api", None).unwrap()[0];
         assert_eq!(
             taken.to_string(),
