@@ -1,4 +1,4 @@
-//! What looks at a run from outside: conditions over the observed state, expectations, series and staleness.
+//! What looks at a run from outside: conditions over the observed state, expectations and series.
 //!
 //! Observed state is what `kubectl get` would answer from etcd at the end of an instant. Nothing here is an event, takes
 //! an event number or changes the world: a run without probes leaves the same trace.
@@ -6,10 +6,10 @@
 pub mod calls;
 pub mod condition;
 pub mod expectations;
-pub mod metrics;
 pub mod observed;
-pub mod world_view;
+pub mod series;
 
 pub use condition::{Condition, ConditionError};
 pub use expectations::{Expectations, Verdict};
 pub use observed::{Changed, KindSet, Lookup, Observed};
+pub use series::{SampleGrid, Series, SeriesId, SeriesKey};

@@ -8,6 +8,7 @@ pub mod output_folder;
 pub mod quantile;
 pub mod staleness;
 pub mod summary;
+pub mod why;
 
 pub use kpis::{KpiCollector, PodStart, RunFacts};
 pub use output_folder::{OutputError, OutputFolder};

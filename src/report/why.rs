@@ -1,0 +1,441 @@
+//! Why did this happen: the chain of causes of a record, from the trace.csv of a finished run.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::Read;
+
+use crate::model::time::SECOND_NS;
+use crate::model::{Action, Key, Kind, Name, Set, Span};
+use crate::rules::suggest;
+
+/// Actions at which a chain of causes may end.
+const ROOTS: [Action; 4] = [Action::User, Action::Fault, Action::Load, Action::Timer];
+/// Columns of trace.csv that are read here.
+const COLUMNS: [&str; 10] =
+    ["time_s", "event", "cause", "process", "component", "action", "kind", "namespace", "name", "detail"];
+
+/// The rows of a trace, in order of their event number; texts are held once.
+#[derive(Default)]
+pub struct Rows {
+    rows: Vec<Row>,
+    texts: Set<Name>,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    event: u64,
+    cause: u64,
+    /// Since the start of the run.
+    time: Span,
+    process: u32,
+    component: u32,
+    action: u32,
+    kind: u32,
+    namespace: u32,
+    name: u32,
+    detail: u32,
+}
+
+/// One link of a chain.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChainLine {
+    /// Number of the record.
+    pub event: u64,
+    /// Since the start of the run.
+    pub time: Span,
+    /// Process, and component after a slash; `the world` for neither.
+    pub actor: String,
+    /// The word in the trace.
+    pub action: String,
+    /// `kind/name`, or `namespace/kind/name` outside `default`; empty without an object.
+    pub object: String,
+    /// More words.
+    pub detail: String,
+}
+
+/// What is wrong with a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// The file is no trace: where, and why.
+    Unreadable {
+        /// Line of the file, from 1.
+        line: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A row's cause is no earlier row.
+    CauseNotEarlier {
+        /// The row.
+        event: u64,
+        /// Its cause.
+        cause: u64,
+    },
+    /// A row has no cause although it is nothing that happens by itself.
+    NoCause {
+        /// The row.
+        event: u64,
+        /// Its action.
+        action: String,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Unreadable { line, reason } => write!(f, "line {line}: {reason}"),
+            Problem::CauseNotEarlier { event, cause } => {
+                write!(f, "event {event} is caused by {cause}, which is no earlier event of the trace")
+            }
+            Problem::NoCause { event, action } => {
+                write!(f, "event {event} ({action}) has no cause and is no user, load, fault or timer")
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// [`Problem::Unreadable`]: a column is missing, a row is broken, or event numbers do not increase.
+    pub fn read(source: impl Read) -> Result<Rows, Problem> {
+        let mut reader = csv::Reader::from_reader(source);
+        let unreadable = |line: u64, reason: String| Problem::Unreadable { line, reason };
+        let header = reader.headers().map_err(|error| unreadable(1, error.to_string()))?.clone();
+        let mut places = [0; COLUMNS.len()];
+        for (place, column) in places.iter_mut().zip(COLUMNS) {
+            let found = header.iter().position(|name| name == column);
+            *place = found.ok_or_else(|| unreadable(1, format!("no column `{column}`: not a trace.csv")))?;
+        }
+        let mut rows = Rows::default();
+        let mut record = csv::StringRecord::new();
+        loop {
+            let line = reader.position().line();
+            match reader.read_record(&mut record) {
+                Ok(true) => rows.push(&record, &places).map_err(|reason| unreadable(line, reason))?,
+                Ok(false) => return Ok(rows),
+                Err(error) => return Err(unreadable(line, error.to_string())),
+            }
+        }
+    }
+
+    fn push(&mut self, record: &csv::StringRecord, places: &[usize; COLUMNS.len()]) -> Result<(), String> {
+        let field = |column: usize| &record[places[column]];
+        let number = |column: usize| {
+            field(column).parse::<u64>().map_err(|_| format!("{} is no number: `{}`", COLUMNS[column], field(column)))
+        };
+        let (event, cause) = (number(1)?, number(2)?);
+        let time = parse_seconds(field(0)).ok_or_else(|| format!("time_s is no number of seconds: `{}`", field(0)))?;
+        let before = self.rows.last().map_or((0, Span(i64::MIN)), |row| (row.event, row.time));
+        if event <= before.0 || time < before.1 {
+            return Err(format!("event {event} does not follow the one before"));
+        }
+        let [process, component, action, kind, namespace, name, detail] =
+            [3, 4, 5, 6, 7, 8, 9].map(|column| self.texts.insert_full(Name::new(field(column))).0 as u32);
+        self.rows.push(Row { event, cause, time, process, component, action, kind, namespace, name, detail });
+        Ok(())
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn text(&self, index: u32) -> &str {
+        self.texts[index as usize].as_str()
+    }
+
+    /// The place of an event: where its number says, as long as no row is missing.
+    fn find(&self, event: u64) -> Option<usize> {
+        let guess = usize::try_from(event).ok()?.checked_sub(1)?;
+        if self.rows.get(guess).is_some_and(|row| row.event == event) {
+            return Some(guess);
+        }
+        self.rows.binary_search_by_key(&event, |row| row.event).ok()
+    }
+
+    fn line(&self, row: &Row) -> ChainLine {
+        let (process, component) = (self.text(row.process), self.text(row.component));
+        let actor = match (process.is_empty(), component.is_empty()) {
+            (true, true) => "the world".to_string(),
+            (true, false) => component.to_string(),
+            (false, true) => process.to_string(),
+            (false, false) => format!("{process}/{component}"),
+        };
+        let (namespace, name) = (self.text(row.namespace), self.text(row.name));
+        let kind = self.text(row.kind).to_ascii_lowercase();
+        let object = match (kind.is_empty(), matches!(namespace, "" | "default")) {
+            (true, _) => String::new(),
+            (false, true) => format!("{kind}/{name}"),
+            (false, false) => format!("{namespace}/{kind}/{name}"),
+        };
+        let (action, detail) = (self.text(row.action).to_string(), self.text(row.detail).to_string());
+        ChainLine { event: row.event, time: row.time, actor, action, object, detail }
+    }
+}
+
+/// The last record about an object at or before an instant, and its causes back to a root, last first.
+/// `namespace` is empty for cluster-scoped kinds; `at` counts from the start of the run, `None` is its end.
+///
+/// # Errors
+/// In words: there is no record of the object until then, with the name that may be meant; or the chain is broken.
+pub fn explain(
+    rows: &Rows,
+    kind: Kind,
+    namespace: &str,
+    name: &str,
+    at: Option<Span>,
+) -> Result<Vec<ChainLine>, String> {
+    let until = at.map_or(rows.len(), |at| rows.rows.partition_point(|row| row.time <= at));
+    let wanted = [kind.as_str(), namespace, name].map(|text| rows.texts.get_index_of(&Name::new(text)));
+    let is_wanted = |row: &&Row| {
+        [row.kind, row.namespace, row.name].iter().zip(wanted).all(|(index, wanted)| Some(*index as usize) == wanted)
+    };
+    let Some(last) = rows.rows[..until].iter().rev().find(is_wanted) else {
+        return Err(no_record(rows, &Key::new(kind, namespace, name), rows.rows.iter().find(is_wanted)));
+    };
+    let mut chain = vec![rows.line(last)];
+    let mut row = last;
+    while row.cause != 0 {
+        let cause = rows.find(row.cause).map(|place| &rows.rows[place]).filter(|cause| cause.event < row.event);
+        row = cause.ok_or_else(|| Problem::CauseNotEarlier { event: row.event, cause: row.cause }.to_string())?;
+        chain.push(rows.line(row));
+    }
+    Ok(chain)
+}
+
+fn no_record(rows: &Rows, wanted: &Key, later: Option<&Row>) -> String {
+    if let Some(later) = later {
+        return format!("no record of {wanted} until then; its first is at {}", later.time);
+    }
+    let kind = rows.texts.get_index_of(&Name::new(wanted.kind.as_str()));
+    let of_kind = rows.rows.iter().filter(|row| Some(row.kind as usize) == kind);
+    let names: BTreeSet<(&str, &str)> = of_kind
+        .map(|row| (rows.text(row.name), rows.text(row.namespace)))
+        .filter(|(name, _)| !name.is_empty())
+        .collect();
+    let named = |wanted: &str| names.iter().find(|(name, _)| *name == wanted);
+    let near = named(wanted.name.as_str())
+        .or_else(|| named(suggest::nearest(wanted.name.as_str(), names.iter().map(|(name, _)| *name))?));
+    let help = near.map_or(String::new(), |(name, namespace)| {
+        format!(" (did you mean {}?)", Key::new(wanted.kind, *namespace, *name))
+    });
+    format!("no record of {wanted} in this trace{help}")
+}
+
+/// Checks that every row leads, cause by cause, to something that a user, a load, a fault or a timer did. As every cause
+/// must be an earlier row, a chain ends; that its end is a root is checked row by row.
+///
+/// # Errors
+/// The first row that does not.
+pub fn check_causes(rows: &Rows) -> Result<(), Problem> {
+    let roots = ROOTS.map(|action| rows.texts.get_index_of(&Name::new(action.as_str())));
+    for row in &rows.rows {
+        if row.cause == 0 {
+            if !roots.contains(&Some(row.action as usize)) {
+                return Err(Problem::NoCause { event: row.event, action: rows.text(row.action).to_string() });
+            }
+        } else if row.cause >= row.event || rows.find(row.cause).is_none() {
+            return Err(Problem::CauseNotEarlier { event: row.event, cause: row.cause });
+        }
+    }
+    Ok(())
+}
+
+/// `2m0.005s     kube-controller-manager/replicaset created pod/api-x`, with the detail in parentheses.
+impl fmt::Display for ChainLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<12} {} {}", self.time.to_string(), self.actor, phrase(&self.action))?;
+        match (self.object.is_empty(), self.detail.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => write!(f, " {}", self.detail),
+            (false, true) => write!(f, " {}", self.object),
+            (false, false) => write!(f, " {} ({})", self.object, self.detail),
+        }
+    }
+}
+
+/// An action as a verb that its object follows.
+fn phrase(action: &str) -> &str {
+    match action {
+        "user" => "acted:",
+        "fault" => "met a fault:",
+        "load" => "changed load:",
+        "timer" => "had a timer fire:",
+        "process-start" => "started",
+        "process-stop" => "stopped",
+        "relist" => "listed again",
+        "deliver" => "was told of",
+        "lost" => "was not told of",
+        "resync" => "was handed by a resync",
+        "enqueue" => "queued",
+        "coalesced" => "had already queued",
+        "enqueue-after" => "queued for later",
+        "reconcile" => "took from its queue",
+        "reconcile-error" => "failed on",
+        "decide" => "decided about",
+        "create" => "created",
+        "update" => "updated",
+        "update-status" => "updated the status of",
+        "scale" => "scaled",
+        "patch" => "patched",
+        "delete" => "deleted",
+        "bind" => "bound",
+        "get" => "read",
+        "list" => "listed",
+        "renew" => "renewed",
+        "remove" => "removed from the store",
+        "schedule" => "took to schedule",
+        "assume" => "assumed",
+        "forget" => "forgot",
+        "admit" => "judged",
+        "container" => "had a container step of",
+        other => other,
+    }
+}
+
+/// Exact: `300.012` is 300 s and 12 000 000 ns. At most nine decimals, no exponent.
+fn parse_seconds(text: &str) -> Option<Span> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let mut ns = fraction.parse::<i64>().unwrap_or(0);
+    for _ in fraction.len()..9 {
+        ns *= 10;
+    }
+    let total = whole.parse::<i64>().ok()?.checked_mul(SECOND_NS)?.checked_add(ns)?;
+    Some(Span(if negative { -total } else { total }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "time_s,event,cause,process,component,action,kind,namespace,name,detail,seen_rv,truth_rv\n";
+    const TRACE: &str = "\
+0,1,0,kubectl,,user,,,,\"apply -f a.yaml,b.yaml\",,
+0.009,2,1,kubectl,,create,Deployment,default,api,,0,4
+0.014,3,2,kube-controller-manager,deployment,deliver,Deployment,default,api,ADDED,4,4
+0.014,4,3,kube-controller-manager,deployment,enqueue,Deployment,default,api,,4,4
+0.014,5,4,kube-controller-manager,deployment,reconcile,Deployment,default,api,worker 0,4,4
+0.023,6,5,kube-controller-manager,deployment,create,ReplicaSet,default,api-7d4b9c,,4,5
+60,7,0,,,fault,,,,dropWatchEvents,,
+120.5,8,0,kubectl,,user,,,,delete pod,,
+120.509,9,8,kubectl,,delete,Pod,shop,api-x,,,9
+";
+
+    fn rows(body: &str) -> Rows {
+        Rows::read(format!("{HEADER}{body}").as_bytes()).unwrap()
+    }
+
+    fn events(kind: Kind, name: &str, at: Option<i64>) -> Vec<u64> {
+        let chain = explain(&rows(TRACE), kind, "default", name, at.map(Span)).unwrap();
+        chain.iter().map(|line| line.event).collect()
+    }
+
+    #[test]
+    fn a_chain_leads_from_the_last_record_to_its_root() {
+        assert_eq!(events(Kind::ReplicaSet, "api-7d4b9c", None), [6, 5, 4, 3, 2, 1]);
+        // At 0.013 s the only record of the Deployment is its creation, 2; at 0.014 s the last is 5.
+        assert_eq!(events(Kind::Deployment, "api", Some(13_000_000)), [2, 1]);
+        assert_eq!(events(Kind::Deployment, "api", Some(14_000_000)), [5, 4, 3, 2, 1]);
+        let chain = explain(&rows(TRACE), Kind::Pod, "shop", "api-x", None).unwrap();
+        assert_eq!(chain[0].to_string(), "2m0.509s     kubectl deleted shop/pod/api-x");
+        assert_eq!(chain[1].to_string(), "2m0.5s       kubectl acted: delete pod");
+        let taken = &explain(&rows(TRACE), Kind::Deployment, "default", "api", None).unwrap()[0];
+        assert_eq!(
+            taken.to_string(),
+            "14ms         kube-controller-manager/deployment took from its queue deployment/api (worker 0)"
+        );
+    }
+
+    #[test]
+    fn an_object_without_records_gets_a_suggestion() {
+        let why = |kind, namespace, name, at| explain(&rows(TRACE), kind, namespace, name, at).unwrap_err();
+        assert_eq!(
+            why(Kind::Deployment, "default", "apu", None),
+            "no record of deployment/apu in this trace (did you mean deployment/api?)"
+        );
+        assert_eq!(
+            why(Kind::Pod, "default", "api-x", None),
+            "no record of pod/api-x in this trace (did you mean shop/pod/api-x?)"
+        );
+        assert_eq!(
+            why(Kind::Pod, "shop", "api-x", Some(Span::from_seconds(5))),
+            "no record of shop/pod/api-x until then; its first is at 2m0.509s"
+        );
+        assert_eq!(why(Kind::Node, "", "n", None), "no record of node/n in this trace");
+    }
+
+    #[test]
+    fn causes_lead_to_roots() {
+        assert_eq!(check_causes(&rows(TRACE)), Ok(()));
+        // An empty trace is fine as well.
+        assert_eq!(check_causes(&rows("")), Ok(()));
+        let check = |more: &str| check_causes(&rows(&format!("{TRACE}{more}\n")));
+        let no_cause = Problem::NoCause { event: 10, action: "admit".into() };
+        assert_eq!(check("121,10,0,kubelet,,admit,Pod,default,x,,,"), Err(no_cause));
+        for cause in [10, 11] {
+            let row = format!("121,10,{cause},kubelet,,admit,Pod,default,x,,,");
+            assert_eq!(check(&row), Err(Problem::CauseNotEarlier { event: 10, cause }));
+        }
+        // Event 10 is missing: 11 is found all the same, 10 is not.
+        let admit = "121,11,9,kubelet,,admit,Pod,default,x,,,\n122,12";
+        assert_eq!(check(&format!("{admit},11,kubelet,,admit,Pod,default,x,,,")), Ok(()));
+        let missing = Problem::CauseNotEarlier { event: 12, cause: 10 };
+        assert_eq!(check(&format!("{admit},10,kubelet,,admit,Pod,default,x,,,")), Err(missing));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused() {
+        let read = |text: &str| Rows::read(text.as_bytes()).err().map(|problem| problem.to_string());
+        assert_eq!(read("time_s,event\n0,1\n").unwrap(), "line 1: no column `cause`: not a trace.csv");
+        let bad = |row: &str| read(&format!("{HEADER}{row}\n")).unwrap();
+        assert_eq!(bad("x,1,0,,,user,,,,,,"), "line 2: time_s is no number of seconds: `x`");
+        assert_eq!(bad("0,1,-,,,user,,,,,,"), "line 2: cause is no number: `-`");
+        assert_eq!(bad("0,1,0,,,user,,,,,,\n0,1,0,,,user,,,,,,"), "line 3: event 1 does not follow the one before");
+        assert_eq!(bad("1,1,0,,,user,,,,,,\n0,2,0,,,user,,,,,,"), "line 3: event 2 does not follow the one before");
+        assert!(bad("0,1,0").starts_with("line 2:"));
+    }
+
+    #[test]
+    fn roots_are_those_of_the_model_and_actions_have_phrases() {
+        assert!(ROOTS.iter().all(|action| action.is_root()));
+        for action in [Action::Relist, Action::UpdateStatus, Action::EnqueueAfter, Action::ProcessStart, Action::Admit]
+        {
+            assert!(!action.is_root());
+            assert_ne!(phrase(action.as_str()), action.as_str());
+        }
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        let texts = [("0", 0), ("300.012", 300_012_000_000), ("1.000000001", 1_000_000_001), ("-0.5", -500_000_000)];
+        for (text, ns) in texts {
+            assert_eq!(parse_seconds(text), Some(Span(ns)), "{text}");
+        }
+        for text in ["", ".5", "1e3", "1.0000000001", "1.-5", "+1"] {
+            assert_eq!(parse_seconds(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_chain_costs_no_stack_and_little_time() {
+        // 300,000 rows, each caused by the one before.
+        let mut body = String::from("0,1,0,,,timer,,,,,,\n");
+        for event in 2..=300_000 {
+            body.push_str(&format!("{event},{event},{},p,c,enqueue,Pod,default,x{},,,\n", event - 1, event % 100));
+        }
+        let rows = rows(&body);
+        assert_eq!(check_causes(&rows), Ok(()));
+        assert_eq!(explain(&rows, Kind::Pod, "default", "x0", None).unwrap().len(), 300_000);
+    }
+}
