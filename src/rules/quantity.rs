@@ -219,7 +219,7 @@ impl Quantity {
         }
         let mut suffix = "";
         for next in BINARY_SUFFIXES {
-            if amount % 1024 != 0 {
+            if !amount.is_multiple_of(1024) {
                 break;
             }
             amount /= 1024;
@@ -286,8 +286,8 @@ impl Quantity {
 fn keeps_spelling(parts: &Parts<'_>, suffix: &Suffix) -> bool {
     let Parts { whole, fraction, .. } = parts;
     if suffix.binary > 0 {
-        // Room for the factor: a binary suffix of 2^10n takes about 3n digits of the 15 that are safe.
-        let fits = whole.len() + 3 * suffix.binary + 1 <= 15;
+        // Room for the factor: a binary suffix of 2^10n takes about 3n digits, and one is kept back, of the 15 that are safe.
+        let fits = whole.len() + 3 * suffix.binary < 15;
         return fits && fraction.is_empty() && whole.parse::<u64>().is_ok_and(|value| value % 8 != 0);
     }
     let scale = suffix.decimal - fraction.len() as i64;
