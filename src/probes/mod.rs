@@ -6,8 +6,11 @@
 pub mod calls;
 pub mod condition;
 pub mod expectations;
+pub mod metrics;
 pub mod observed;
 pub mod series;
+
+pub mod world_view;
 
 pub use condition::{Condition, ConditionError};
 pub use expectations::{Expectations, Verdict};
