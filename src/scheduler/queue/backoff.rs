@@ -4,7 +4,6 @@
 
 use super::QueuedPodInfo;
 use super::active::{ActiveKey, SortedPods, active_key};
-use crate::model::time::SECOND_NS;
 use crate::model::{Key, Span, Time};
 
 /// `podInitialBackoffSeconds`
@@ -31,7 +30,7 @@ pub fn backoff_duration(pod: &QueuedPodInfo) -> Span {
 pub struct BackoffQueue {
     rejected: SortedPods<(Time, ActiveKey)>,
     errors: SortedPods<(Time, ActiveKey)>,
-    /// The gate PopFromBackoffQ: ends of back-off are cut to whole seconds, and are over strictly before the current one.
+    /// The gate PopFromBackoffQ: ends of back-off are cut to whole seconds and compared with the current second.
     pub pop_from_backoff_q: bool,
 }
 
@@ -47,15 +46,12 @@ impl BackoffQueue {
         if self.pop_from_backoff_q { end.truncated_to_seconds() } else { end }
     }
 
-    /// Whether the pod is still backing off.
+    /// Whether the pod is still backing off: it is until strictly after the end.
     pub fn is_backing_off(&self, pod: &QueuedPodInfo, now: Time) -> bool {
         if backoff_duration(pod) == Span::ZERO {
             return false;
         }
-        match self.pop_from_backoff_q {
-            true => self.expiry(pod) >= now.truncated_to_seconds(),
-            false => self.expiry(pod) > now,
-        }
+        self.expiry(pod) >= if self.pop_from_backoff_q { now.truncated_to_seconds() } else { now }
     }
 
     /// Adds a pod.
@@ -70,9 +66,8 @@ impl BackoffQueue {
     /// Takes the first pod whose back-off was over at the last flush, which runs on whole seconds.
     pub fn pop_completed(&mut self, now: Time) -> Option<QueuedPodInfo> {
         let flush = now.truncated_to_seconds();
-        let is_over = |end: Time| if self.pop_from_backoff_q { end < flush } else { end <= flush };
         for queue in [&mut self.rejected, &mut self.errors] {
-            if queue.first_key().is_some_and(|(end, _)| is_over(end)) {
+            if queue.first_key().is_some_and(|(end, _)| end < flush) {
                 return queue.pop_first();
             }
         }
@@ -88,10 +83,7 @@ impl BackoffQueue {
     pub fn next_flush(&self) -> Option<Time> {
         let ends = [self.rejected.first_key(), self.errors.first_key()];
         let (end, _) = ends.into_iter().flatten().min()?;
-        Some(match self.pop_from_backoff_q {
-            true => end + Span::from_seconds(1),
-            false => (end + Span(SECOND_NS - 1)).truncated_to_seconds(),
-        })
+        Some(end.truncated_to_seconds() + Span::from_seconds(1))
     }
 
     /// How many pods.
