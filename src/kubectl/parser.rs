@@ -18,7 +18,7 @@ pub struct Context<'a> {
     /// When the command runs (`rollout restart` writes it into the object).
     pub now: Time,
     /// Reads the manifests of a file named by `-f`.
-    pub read_file: &'a dyn Fn(&str) -> Result<Vec<Arc<Value>>, CommandError>,
+    pub read_file: &'a dyn Fn(&str) -> Parsed<Vec<Arc<Value>>>,
     /// Reads a value in JSON or YAML (the patch of `-p`).
     pub read_value: &'a dyn Fn(&str) -> Result<Value, String>,
 }
@@ -45,7 +45,8 @@ impl CommandError {
     }
 }
 
-type Parsed<T> = Result<T, CommandError>;
+/// What a command line gives.
+pub type Parsed<T> = Result<T, CommandError>;
 
 const VERBS: [&str; 9] = ["delete", "scale", "apply", "create", "cordon", "uncordon", "patch", "set", "rollout"];
 /// Commands that only look, or that we cannot carry out yet.

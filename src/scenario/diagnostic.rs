@@ -203,6 +203,19 @@ impl Diagnostics {
         }
     }
 
+    /// Puts problems without a place first and the others in the order of their places; files stay in the order in which
+    /// their first problem was found.
+    pub fn sort(&mut self) {
+        let mut files: Vec<String> = Vec::new();
+        for (source, _) in self.list.iter().filter_map(|diagnostic| diagnostic.place.as_ref()) {
+            if !files.contains(&source.file) {
+                files.push(source.file.clone());
+            }
+        }
+        let file = |source: &Source| files.iter().position(|file| *file == source.file);
+        self.list.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|(source, mark)| (file(source), *mark)));
+    }
+
     /// All problems.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()

@@ -5,7 +5,6 @@ use super::diagnostic::Code;
 use super::distribution;
 use super::entry::{Entry, Fields};
 use super::references;
-use crate::model::Span;
 use crate::sim::plan::{DropStage, FaultAction, FaultPlan, ProcessRef, WatchEventType};
 
 /// An item of `spec.faults`.
@@ -135,9 +134,4 @@ fn check_watched(to: &ProcessRef, kind: crate::model::Kind, entry: &Entry<'_>) -
     let message = format!("`{who}` does not watch {kind}: nothing would be lost");
     entry.problem(Code::BadValue, message, Some(format!("it watches {}", list.join(", "))));
     None
-}
-
-/// The instant after which a fault has no effect any more, if it has one.
-pub fn end(plan: &FaultPlan) -> Option<Span> {
-    plan.duration.map(|duration| plan.at + duration)
 }

@@ -133,15 +133,17 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
     for (path, text) in &overrides.set {
         let source = Arc::new(Source { file: "--set".to_string(), text: format!("{path}={text}") });
         let mark = Mark { line: 1, column: 1, length: path.chars().count() };
-        let applied = parse_value(text)
-            .map_err(|why| {
-                Diagnostic::error(Code::BadValue, format!("the value cannot be read: {why}")).at(&source, mark)
-            })
-            .and_then(|value| {
-                let setting = Setting { path: path.clone(), value, source: source.clone(), mark };
-                set::apply(&setting, &mut input.scenario, &mut input.manifests.list)
-            });
-        problems.extend(applied.err());
+        let problem = match parse_value(text) {
+            Ok(value) => {
+                let setting = Setting { path: path.clone(), value, source, mark };
+                set::apply(&setting, &mut input.scenario, &mut input.manifests.list).err().map(|problem| *problem)
+            }
+            Err(why) => {
+                let message = format!("the value cannot be read: {why}");
+                Some(Diagnostic::error(Code::BadValue, message).at(&source, mark))
+            }
+        };
+        problems.extend(problem);
     }
     input
 }
@@ -236,7 +238,7 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
         let mut manifests = input.manifests.list.clone();
         for setting in &variant.settings {
             if let Err(problem) = set::apply(setting, &mut scenario, &mut manifests) {
-                collected.borrow_mut().push(problem);
+                collected.borrow_mut().push(*problem);
             }
         }
         manifests::check_unique(&manifests, &mut collected.borrow_mut());
@@ -255,6 +257,7 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
             problems.into_iter().partition(|problem| problem.severity == Severity::Error);
         let mut only_errors = Diagnostics::default();
         only_errors.extend(errors);
+        only_errors.sort();
         return Err(only_errors);
     }
     let mut notices: Vec<String> = problems.iter().map(|notice| notice.message.clone()).collect();

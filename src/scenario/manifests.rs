@@ -138,7 +138,14 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
         metadata.insert("namespace".into(), namespace.clone().into());
     }
     if name.is_empty() && !generated {
-        problems.push(document.problem(Code::MissingField, "metadata.name", Part::Value, "`name` must be given"));
+        let given = metadata.get("name").filter(|name| !name.is_null() && !name.is_string()).map(super::entry::shown);
+        let (code, message) = match given {
+            Some(given) => (Code::BadManifest, format!("must be text, not {given}")),
+            None => (Code::MissingField, "`name` must be given".to_string()),
+        };
+        // YAML takes `n`, `no` and `on` for truth values and `007` for a number.
+        let help = (code == Code::BadManifest).then(|| "put it in quotes".to_string());
+        problems.push(document.problem(code, "metadata.name", Part::Value, message).maybe_help(help));
         return None;
     }
     if kind == Kind::Node {

@@ -74,8 +74,11 @@ pub fn kind(entry: &Entry<'_>) -> Option<Kind> {
     found
 }
 
+/// A component and the kinds that it watches.
+pub type Watcher = (&'static str, &'static [Kind]);
+
 /// The processes that run, their components, and the kinds that each component watches.
-pub const PROCESSES: &[(&str, &[(&str, &[Kind])])] = &[
+pub const PROCESSES: &[(&str, &[Watcher])] = &[
     (
         "kube-controller-manager",
         &[

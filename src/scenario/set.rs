@@ -28,9 +28,9 @@ pub struct Setting {
 ///
 /// # Errors
 /// The path leads nowhere.
-pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manifest]) -> Result<(), Diagnostic> {
+pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manifest]) -> Result<(), Box<Diagnostic>> {
     let error = |(message, help): (String, Option<String>)| {
-        Diagnostic::error(Code::BadPath, message).at(&setting.source, setting.mark).maybe_help(help)
+        Box::new(Diagnostic::error(Code::BadPath, message).at(&setting.source, setting.mark).maybe_help(help))
     };
     let (document, path) = match setting.path.split_once(':') {
         Some((object, path)) => (manifest(object, manifests).map_err(error)?, path),

@@ -163,7 +163,7 @@ fn the_command_line_overrides() {
         set: vec![("spec.duraton".into(), "5m".into()), ("pod/q:spec".into(), "1".into())],
         ..Overrides::default()
     };
-    let problems = folder.load("s.yaml", &bad).map(|_| ()).unwrap_err().to_string();
+    let problems = folder.load("s.yaml", &bad).map(|_| ()).expect_err("it is refused").to_string();
     assert!(problems.contains("error[E0018]: no file describes pod/q\n --> --set:1:1"), "{problems}");
     assert!(problems.contains("error[E0004]: spec.duraton: unknown field `duraton`\n --> --set:1:1"), "{problems}");
 }
@@ -174,7 +174,8 @@ fn includes_and_applied_files_are_read_beside_the_scenario() {
         "{HEAD}  include: [more, 'p*.yaml']\n  timeline: [{{at: 1m, kubectl: apply -f late.yaml}}, {{at: 2m, kubectl: scale deploy/d --replicas=1}}]\n"
     );
     let late = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}\n";
-    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 4, memory: 1Gi, pods: 10}}\n";
+    let node =
+        "apiVersion: v1\nkind: Node\nmetadata: {name: big}\nstatus: {capacity: {cpu: 4, memory: 1Gi, pods: 10}}\n";
     let folder = Folder::new(
         "include",
         &[
@@ -187,7 +188,7 @@ fn includes_and_applied_files_are_read_beside_the_scenario() {
     );
     let loaded = folder.load("s.yaml", &Overrides::default()).unwrap_or_else(|problems| panic!("{problems}"));
     let names: Vec<_> = loaded.plans[0].objects.iter().map(|object| object["metadata"]["name"].clone()).collect();
-    assert_eq!(names, ["default", "n", "p"]);
+    assert_eq!(names, ["default", "big", "p"]);
     let CommandVerb::Apply { objects } = &loaded.plans[0].timeline[0].command.verb else { panic!("an apply") };
     assert_eq!(objects[0]["metadata"], json!({"name": "d", "namespace": "default"}));
     let outside = format!("{HEAD}  include: [../x.yaml, none.yaml]\n  timeline: [{{at: 1m, kubectl: apply -f /x}}]\n");
@@ -224,20 +225,25 @@ fn several_mistakes_are_shown_at_once() {
       dropWatchEvents: {to: kube-controler-manager, kind: Pods, stage: cache}
 ";
     let expected = [
+        "E0004 4:3 spec.duratoin: unknown field `duratoin` (did you mean `duration`?)",
         "E0005 5:19 spec.nodes[0].count: must be a whole number from 0 to 100000, not -1",
         "E0005 5:31 spec.nodes[0].memory: `4Gib` is not a quantity (quantities are written as Kubernetes writes them: 500m, 4, 16Gi)",
-        "E0005 8:11 spec.faults[0].at: \"1 m\" is not a duration (durations are written as Go writes them: 250ms, 30s, 1h30m)",
-        "E0005 9:72 spec.faults[0].dropWatchEvents.stage: unknown value \"cache\" (known here: store, handler)",
-        "E0013 9:29 spec.faults[0].dropWatchEvents.to: no process `kube-controler-manager` runs in this scenario (did you mean `kube-controller-manager`?)",
-        "E0004 4:3 spec.duratoin: unknown field `duratoin` (did you mean `duration`?)",
         "E0007 6:3 spec.load: `load` is not simulated yet (the word is part of the format, but this version would ignore it; take it out to run the rest)",
+        "E0005 8:11 spec.faults[0].at: \"1 m\" is not a duration (durations are written as Go writes them: 250ms, 30s, 1h30m)",
+        "E0013 9:29 spec.faults[0].dropWatchEvents.to: no process `kube-controler-manager` runs in this scenario (did you mean `kube-controller-manager`?)",
+        "E0005 9:72 spec.faults[0].dropWatchEvents.stage: unknown value \"cache\" (known here: store, handler)",
     ];
     assert_eq!(wrong("several", text), expected);
 }
 
+/// Checks what is wrong with a spec.
+fn check(test: &str, text: &str, expected: &[&str]) {
+    let found = wrong(test, text);
+    assert!(found == expected, "{test}\nexpected {expected:#?}\nfound {found:#?}");
+}
+
 #[test]
-fn each_kind_of_mistake_in_a_scenario() {
-    let check = |test: &str, text: &str, expected: &[&str]| assert_eq!(wrong(test, text), expected, "{text}");
+fn mistakes_in_settings_and_in_what_happens() {
     check(
         "version",
         "  kubernetesVersion: 1.30\n",
@@ -253,19 +259,19 @@ fn each_kind_of_mistake_in_a_scenario() {
         "  controlPlane: {controllerManager: {flags: [--concurrent-replicasets-syncs=3, '--min-resync-period', soon, --kube-api-qps 0]}}\n",
         &[
             "E0016 4:46 spec.controlPlane.controllerManager.flags[0]: kube-controller-manager has no flag `--concurrent-replicasets-syncs` (did you mean `--concurrent-replicaset-syncs`?)",
-            "E0016 4:79 spec.controlPlane.controllerManager.flags[1]: --min-resync-period must be a duration such as 12h or 5m, not `soon`",
-            "E0016 4:108 spec.controlPlane.controllerManager.flags[3]: --kube-api-qps must be a number other than zero (negative for no limit), not `0`",
+            "E0016 4:80 spec.controlPlane.controllerManager.flags[1]: --min-resync-period must be a duration such as 12h or 5m, not `soon`",
+            "E0016 4:109 spec.controlPlane.controllerManager.flags[3]: --kube-api-qps must be a number other than zero (negative for no limit), not `0`",
         ],
     );
     check(
         "timeline",
         "  timeline: [{at: 1m, kubectl: scale deploy/web}, {at: 2h, kubectl: cordon node-7}, {kubectl: drain node-1}, {at: 1m, kubectl: cordon node-1, pick: 1}]\n",
         &[
-            "E0006 4:85 spec.timeline[2].at: `at` must be given",
             "E0017 4:32 spec.timeline[0].kubectl: --replicas=N must be given",
-            "E0019 4:149 spec.timeline[3].pick: `pick` goes with `kubectl delete`",
+            "E0015 4:56 spec.timeline[1].at: 2h0m0s is after the end: a run without `spec.duration` ends at 1h0m0s at the latest (lengthen `spec.duration`, or take an earlier time)",
             "E0012 4:69 spec.timeline[1].kubectl: no file describes node/node-7 (did you mean `node/node-1`?)",
-            "E0015 4:55 spec.timeline[1].at: 2h0m0s is after the end: a run without `spec.duration` ends at 1h0m0s at the latest (lengthen `spec.duration`, or take an earlier time)",
+            "E0006 4:85 spec.timeline[2].at: `at` must be given",
+            "E0019 4:149 spec.timeline[3].pick: `pick` goes with `kubectl delete`",
         ],
     );
     check(
@@ -276,18 +282,22 @@ fn each_kind_of_mistake_in_a_scenario() {
             "E0006 4:44 spec.faults[1]: one of these must be given: dropWatchEvents, delayWatch, kill, restart",
             "E0019 4:54 spec.faults[2]: kill and restart exclude each other (give exactly one of: dropWatchEvents, delayWatch, kill, restart)",
             "E0013 4:115 spec.faults[3].restart: `replicaset` dies with its process only (write `kube-controller-manager`)",
-            "E0005 4:202 spec.faults[4].delayWatch.kind: `kube-scheduler` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
+            "E0005 4:200 spec.faults[4].delayWatch.kind: `kube-scheduler` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
         ],
     );
+}
+
+#[test]
+fn mistakes_in_what_is_asked_and_how_things_behave() {
     check(
         "expect",
         "  duration: 5m\n  expect: [{at: 6m, that: 'true'}, {from: 3m, within: 3m, that: '1 =='}, {never: 'true', in: bsae}, {at: 1m}]\n  variants: [{name: base}, {name: x, set: {spec.nodez: 1}}]\n",
         &[
-            "E0023 6:21 spec.variants[0].name: the name `base` is taken (`base` is the world without changes)",
-            "E0014 5:65 spec.expect[1].that: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} (column 5 of the condition) (conditions are CEL, for example count(\"pods\", \"app=web\") == 3)",
-            "E0006 5:101 spec.expect[3].that: `that` must be given",
             "E0015 5:17 spec.expect[0].at: 6m0s is after the end: the run ends at 5m0s (lengthen `spec.duration`, or take an earlier time)",
+            "E0014 5:65 spec.expect[1].that: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} (column 5 of the condition) (conditions are CEL, for example count(\"pods\", \"app=web\") == 3)",
             "E0012 5:94 spec.expect[2].in: no variant is named `bsae` (did you mean `base`?)",
+            "E0006 5:101 spec.expect[3].that: `that` must be given",
+            "E0023 6:21 spec.variants[0].name: the name `base` is taken (`base` is the world without changes)",
             "E0004 6:44 spec.nodez: unknown field `nodez` (did you mean `nodes`?)",
         ],
     );
@@ -295,11 +305,11 @@ fn each_kind_of_mistake_in_a_scenario() {
         "times",
         "  containers:\n  - of: deployment/api\n    start: {lognormal: {p50: 3s}}\n    stop: {uniform: [5s, 2s]}\n    ready: {gauss: 1s}\n    pull: 3\n",
         &[
-            "E0006 6:13 spec.containers[0].start.lognormal.p99: `p99` must be given",
-            "E0004 8:13 spec.containers[0].ready.gauss: unknown field `gauss` (known here: uniform, exponential, normal, lognormal, choice, trace)",
-            "E0005 7:21 spec.containers[0].stop.uniform: must not end before it starts",
-            "E0005 9:11 spec.containers[0].pull: must be a duration, not 3 (durations are written as Go writes them: 250ms, 30s, 1h30m)",
             "E0012 5:9 spec.containers[0].of: no file describes deployment/api",
+            "E0006 6:13 spec.containers[0].start.lognormal.p99: `p99` must be given",
+            "E0005 7:21 spec.containers[0].stop.uniform: must not end before it starts",
+            "E0004 8:13 spec.containers[0].ready.gauss: unknown field `gauss` (known here: uniform, exponential, normal, lognormal, choice, trace)",
+            "E0005 9:11 spec.containers[0].pull: must be a duration, not 3 (durations are written as Go writes them: 250ms, 30s, 1h30m)",
         ],
     );
     check(
@@ -374,7 +384,10 @@ fn files_that_cannot_be_read() {
     assert_eq!(folder.problems("*.json"), "error[E0001]: *.json: no file fits the pattern");
     let shown = folder.problems("two.yaml");
     assert!(shown.starts_with("error[E0008]: kind: a second Scenario document\n --> two.yaml:7:7\n"), "{shown}");
-    assert_eq!(load(&[], &Overrides::default()).map(|_| ()).unwrap_err().to_string(), "error[E0001]: no file is given");
+    assert_eq!(
+        load(&[], &Overrides::default()).map(|_| ()).expect_err("it is refused").to_string(),
+        "error[E0001]: no file is given"
+    );
 }
 
 #[test]
