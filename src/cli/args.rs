@@ -10,7 +10,7 @@ use crate::rules::go_duration;
 const TOP_TEMPLATE: &str = "{about-with-newline}\nCommands:\n{subcommands}\n\nOptions:\n{options}\n\nUsage:\n  {usage}\n\n\
 Use \"kubesim <command> --help\" for more information about a given command.\n";
 const COMMAND_TEMPLATE: &str =
-    "{about-with-newline}\nExamples:\n{after-help}\n\nOptions:\n{options}\n\nUsage:\n  {usage}\n";
+    "{about-with-newline}\nExamples:\n{before-help}Options:\n{options}\n\nUsage:\n  {usage}\n";
 
 const RUN_EXAMPLES: &str = "  \
 # Run a scenario; results go to output/dropped-watch-event
@@ -53,7 +53,7 @@ pub enum Command {
     #[command(
         help_template = COMMAND_TEMPLATE,
         override_usage = "kubesim run FILE... [options]",
-        after_help = RUN_EXAMPLES,
+        before_help = RUN_EXAMPLES,
         next_line_help = true
     )]
     Run(RunArguments),
@@ -61,7 +61,7 @@ pub enum Command {
     #[command(
         help_template = COMMAND_TEMPLATE,
         override_usage = "kubesim why [NAMESPACE/]KIND/NAME (DIR | --in=DIR) [options]",
-        after_help = WHY_EXAMPLES,
+        before_help = WHY_EXAMPLES,
         next_line_help = true
     )]
     Why(WhyArguments),
@@ -84,7 +84,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// What to print: table for people, json or yaml for scripts
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
     pub output: Format,
     /// Print only errors and expectations that are not met
     #[arg(short, long)]

@@ -23,6 +23,9 @@ pub struct Position {
     worlds: Vec<WorldPosition>,
     /// Which world a thread ran last, so that a panic on that thread can name it.
     threads: Mutex<Vec<(ThreadId, usize)>>,
+    started: Instant,
+    /// Nanoseconds of wall time until the last world was at its end.
+    simulating_ns: AtomicU64,
     bar: Option<Bar>,
 }
 
@@ -36,10 +39,7 @@ struct WorldPosition {
 }
 
 #[derive(Debug)]
-struct Bar {
-    started: Instant,
-    bar: ProgressBar,
-}
+struct Bar(ProgressBar);
 
 impl Position {
     /// The start of a run. `with_bar` draws a bar on the terminal if the run takes longer than a second.
@@ -53,13 +53,31 @@ impl Position {
             simulated_ns: AtomicI64::new(0),
             events: AtomicU64::new(0),
         });
-        Position { worlds: worlds.collect(), threads: Mutex::default(), bar: with_bar.then(Bar::new) }
+        #[allow(clippy::disallowed_methods, reason = "how long a run takes is shown to people and goes into no result")]
+        let started = Instant::now();
+        Position {
+            worlds: worlds.collect(),
+            threads: Mutex::default(),
+            started,
+            simulating_ns: AtomicU64::new(0),
+            bar: with_bar.then(Bar::new),
+        }
+    }
+
+    /// Wall time since the start of the run.
+    pub fn wall(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Wall time until all worlds were at their end: without charts and the rest of the writing.
+    pub fn simulating(&self) -> Duration {
+        Duration::from_nanos(self.simulating_ns.load(Ordering::Relaxed))
     }
 
     /// Takes the bar off the terminal.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
-            bar.bar.finish_and_clear();
+            bar.0.finish_and_clear();
         }
     }
 
@@ -104,9 +122,14 @@ impl Progress for Position {
             None => threads.push((me, world)),
         }
         drop(threads);
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = self.bar.as_ref().filter(|_| self.wall() >= BAR_AFTER) {
             bar.show(self.fraction(), || self.worlds.iter().map(|world| world.events.load(Ordering::Relaxed)).sum());
         }
+    }
+
+    fn ended(&self, _world: usize) {
+        let ns = u64::try_from(self.wall().as_nanos()).unwrap_or(u64::MAX);
+        self.simulating_ns.fetch_max(ns, Ordering::Relaxed);
     }
 }
 
@@ -115,20 +138,15 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(Some(BAR_STEPS), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}  {elapsed}");
         bar.set_style(style.expect("the template is well-formed"));
-        #[allow(clippy::disallowed_methods, reason = "how long a run takes is shown to people and goes into no result")]
-        let started = Instant::now();
-        Bar { started, bar }
+        Bar(bar)
     }
 
     fn show(&self, fraction: f64, events: impl Fn() -> u64) {
-        if self.started.elapsed() < BAR_AFTER {
-            return;
+        if self.0.is_hidden() {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
         }
-        if self.bar.is_hidden() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        self.bar.set_message(format!("{} events", events()));
-        self.bar.set_position((fraction * BAR_STEPS as f64) as u64);
+        self.0.set_message(format!("{} events", events()));
+        self.0.set_position((fraction * BAR_STEPS as f64) as u64);
     }
 }
 
@@ -144,7 +162,7 @@ mod tests {
     #[test]
     fn a_thread_is_in_the_world_it_ran_last() {
         let worlds = vec![world("base", Span::from_seconds(100)), world("relist", Span::from_seconds(100))];
-        let position = Position { worlds, threads: Mutex::default(), bar: None };
+        let position = Position { worlds, ..Position::new(&[], false) };
         assert_eq!(position.of_this_thread(), "seed 7, simulated time 0s, event 0");
         position.tick(0, Span::from_seconds(50), 1000);
         position.tick(1, Span::from_seconds(90), 2000);

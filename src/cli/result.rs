@@ -32,8 +32,10 @@ impl Paint {
 pub struct Whole {
     /// Where the files are.
     pub folder: String,
-    /// How long it took.
+    /// How long it took, writing included.
     pub wall: Duration,
+    /// How much of it was simulation.
+    pub simulating: Duration,
 }
 
 /// The result of all worlds, for people.
@@ -116,13 +118,13 @@ pub fn partial(summary: &Summary) -> Option<String> {
 
 fn whole_facts(outcomes: &[Outcome], whole: &Whole) -> String {
     let events: u64 = outcomes.iter().map(|outcome| outcome.events).sum();
-    let seconds = whole.wall.as_secs_f64();
+    let simulating = whole.simulating.as_secs_f64();
     let mut text = String::new();
     if let Some(first) = outcomes.first() {
         text.push_str(&fact("Seed", first.summary.seed));
     }
-    text.push_str(&fact("Events", format!("{events} ({} events/s)", rate(events as f64 / seconds.max(1e-9)))));
-    text.push_str(&fact("Wall time", format!("{seconds:.2}s")));
+    text.push_str(&fact("Events", format!("{events} ({} events/s)", rate(events as f64 / simulating.max(1e-9)))));
+    text.push_str(&fact("Wall time", format!("{:.2}s ({simulating:.2}s of it simulating)", whole.wall.as_secs_f64())));
     text.push_str(&fact("Files", &whole.folder));
     text
 }
@@ -172,7 +174,7 @@ mod tests {
     }
 
     fn whole() -> Whole {
-        Whole { folder: "output/lost".into(), wall: Duration::from_millis(500) }
+        Whole { folder: "output/lost".into(), wall: Duration::from_millis(800), simulating: Duration::from_millis(500) }
     }
 
     #[test]
@@ -186,7 +188,7 @@ Simulated time: 30m0s
 Trace hash:     00ff
 Seed:           0
 Events:         1000 (2.0k events/s)
-Wall time:      0.50s
+Wall time:      0.80s (0.50s of it simulating)
 Files:          output/lost
 ";
         assert_eq!(render(&[outcome("", false)], &whole(), Paint { color: false }), expected);

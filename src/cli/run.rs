@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::Context;
 
@@ -32,14 +31,12 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     let with_bar = !arguments.quiet && io::stderr().is_terminal();
     let position = Arc::new(Position::new(&plans, with_bar));
     report.watch(position.clone(), reproduce(arguments, plans[0].seed));
-    #[allow(clippy::disallowed_methods, reason = "the wall time is printed and goes into no result")]
-    let started = Instant::now();
     let outcomes = single::run_all(plans, Some(&folder), &*position);
     position.finish();
     let outcomes = outcomes.context("the run was stopped and its results are gone")?;
-    let wall = started.elapsed();
     folder.commit().context("the run is done but its results cannot be put in place")?;
-    let whole = Whole { folder: target.display().to_string(), wall };
+    let whole =
+        Whole { folder: target.display().to_string(), wall: position.wall(), simulating: position.simulating() };
     print(&text(&outcomes, &whole, arguments)?)?;
     Ok(exit(&outcomes))
 }

@@ -28,6 +28,9 @@ use super::watcher::{Files, Watcher};
 pub trait Progress: Sync {
     /// World number `world` has simulated this much.
     fn tick(&self, _world: usize, _simulated: Span, _records: u64) {}
+
+    /// World number `world` is at its end; what follows is writing.
+    fn ended(&self, _world: usize) {}
 }
 
 /// Nobody waits.
@@ -99,6 +102,7 @@ pub fn run(
     };
     let mut watcher = Watcher::new(plan.start_at, length, expectations, files, progress, index);
     let ending = world.run(&mut watcher);
+    progress.ended(index);
     let ended_at = world.ended_at();
     watcher.expectations.finish(ended_at, &WorldView { world: &world, now: ended_at });
     let mut summary = summarise(&plan, &world, &watcher, ending);

@@ -1,0 +1,283 @@
+//! The program from outside: exit codes, what is written and what is not, the same bytes twice, and help.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// A Deployment of two on the default nodes; `{expect}` is one expectation, `{spec}` more of the spec.
+const SMALL: &str = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: small}
+spec:
+  duration: 1m
+  expect: [{expect}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: api}}
+  template:
+    metadata: {labels: {app: api}}
+    spec: {containers: [{name: api, image: "registry.example/api:1"}]}
+"#;
+const MET: &str = r#"{at: 1m, that: 'object("deployment/api").status.readyReplicas == 2'}"#;
+const NOT_MET: &str = r#"{at: 1m, that: 'object("deployment/api").status.readyReplicas == 3'}"#;
+
+/// An empty folder for a test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Such a folder with small.yaml in it.
+fn small(test: &str, expect: &str) -> PathBuf {
+    let folder = folder(test);
+    fs::write(folder.join("small.yaml"), SMALL.replace("{expect}", expect)).unwrap();
+    folder
+}
+
+/// What a command line did.
+struct Done {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn kubesim(folder: &Path, line: &[&str]) -> Done {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubesim")).current_dir(folder).args(line).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.collect();
+    names.sort();
+    names
+}
+
+/// All files below a folder with their bytes.
+fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push((path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_prints_its_result_and_writes_its_files() {
+    let folder = small("done", MET);
+    let done = kubesim(&folder, &["run", "small.yaml"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let results = folder.join("output/small");
+    let expected = ["charts", "events.csv", "metrics.csv", "summary.json", "trace.csv"];
+    assert_eq!(names(&results), expected);
+    let charts = names(&results.join("charts"));
+    assert!(charts.iter().any(|name| name == "replicas.svg") && charts.iter().any(|name| name == "replicas.png"));
+    let hash = json(&results.join("summary.json"))["hash"].as_str().unwrap().to_string();
+    for text in ["deployment/api   2/2", "2 Running", "Expectations: 1 of 1 met", "Simulated time: 1m0s", &hash, "Seed:"] {
+        assert!(done.out.contains(text), "{text} is not in\n{}", done.out);
+    }
+    assert!(done.out.contains("output/small") && done.out.contains("events/s"));
+    // What is worth knowing is no part of the result.
+    assert!(done.err.contains("no Node is given") && !done.err.contains('\u{1b}'), "{}", done.err);
+}
+
+#[test]
+fn an_expectation_that_is_not_met_gives_1() {
+    let folder = small("not-met", NOT_MET);
+    let done = kubesim(&folder, &["run", "small.yaml"]);
+    assert_eq!(done.code, 1);
+    assert!(done.out.contains("NOT MET  at 1m0s"), "{}", done.out);
+    let quiet = kubesim(&folder, &["run", "small.yaml", "--quiet"]);
+    assert_eq!(quiet.code, 1);
+    assert!(quiet.out.contains("NOT MET") && !quiet.out.contains("Trace hash") && quiet.err.is_empty());
+    assert!(folder.join("output/small/summary.json").exists(), "the results of a complete run are there");
+}
+
+#[test]
+fn bad_input_gives_2_and_writes_nothing() {
+    let folder = small("bad-input", r#"{at: 1m, taht: "true"}"#);
+    for line in [
+        &["run", "small.yaml"][..],
+        &["run", "missing.yaml"],
+        &["run"],
+        &["run", "small.yaml", "--until=soon"],
+        &["run", "small.yaml", "--event-budget=0"],
+        &["run", "small.yaml", "-o", "xml"],
+        &["run", "small.yaml", "--set", "spec.duration"],
+        &["walk", "small.yaml"],
+        &["why", "pod/x"],
+        &["why", "pod/x", "missing"],
+        &["why", "gizmo/x", "."],
+    ] {
+        let done = kubesim(&folder, line);
+        assert_eq!(done.code, 2, "{line:?}: {}{}", done.out, done.err);
+        assert!(!done.err.is_empty() && done.out.is_empty(), "{line:?}");
+    }
+    assert_eq!(names(&folder), ["small.yaml"], "nothing was written");
+    let done = kubesim(&folder, &["run", "small.yaml"]);
+    assert!(done.err.contains("taht") && done.err.contains("small.yaml:6"), "the place is shown: {}", done.err);
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_refused() {
+    let folder = small("foreign", MET);
+    let target = folder.join("notes");
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("diary.txt"), "dear").unwrap();
+    let done = kubesim(&folder, &["run", "small.yaml", "--out", "notes"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("notes") && done.err.contains("no summary.json"), "{}", done.err);
+    assert_eq!(names(&target), ["diary.txt"]);
+    assert_eq!(names(&folder), ["notes", "small.yaml"], "no hidden folder is left");
+    // A folder of ours is replaced as a whole.
+    assert_eq!(kubesim(&folder, &["run", "small.yaml", "--out", "ours"]).code, 0);
+    fs::write(folder.join("ours/old.txt"), "").unwrap();
+    assert_eq!(kubesim(&folder, &["run", "small.yaml", "--out", "ours"]).code, 0);
+    assert!(!folder.join("ours/old.txt").exists());
+}
+
+#[test]
+fn a_budget_gives_3_and_partial_results() {
+    let folder = small("budget", MET);
+    let done = kubesim(&folder, &["run", "small.yaml", "--event-budget", "100"]);
+    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    assert!(done.out.contains("Partial:") && done.out.contains("event budget of 100 spent"), "{}", done.out);
+    let summary = json(&folder.join("output/small/summary.json"));
+    assert_eq!((summary["partial"].as_bool(), summary["events"].as_u64()), (Some(true), Some(100)));
+}
+
+#[test]
+fn the_same_scenario_and_seed_give_the_same_bytes() {
+    let folder = small("twice", MET);
+    let run = |out: &str, more: &[&str]| {
+        let done = kubesim(&folder, &[&["run", "small.yaml", "--quiet", "--out", out], more].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        bytes(&folder.join(out))
+    };
+    let first = run("first", &[]);
+    assert!(first.len() >= 6);
+    assert!(first == run("deep/second", &["--seed=0"]), "the folder's name and the default seed change nothing");
+    let other = run("third", &["--seed=7"]);
+    assert!(first != other, "the seed is used");
+}
+
+#[test]
+fn until_gives_the_beginning_of_the_trace() {
+    let folder = small("until", MET);
+    let trace = |out: &str, more: &[&str]| {
+        kubesim(&folder, &[&["run", "small.yaml", "--quiet", "--out", out], more].concat());
+        fs::read_to_string(folder.join(out).join("trace.csv")).unwrap()
+    };
+    let (whole, beginning) = (trace("whole", &[]), trace("beginning", &["--until=3s"]));
+    assert!(whole.starts_with(&beginning) && beginning.len() < whole.len());
+    let summary = json(&folder.join("beginning/summary.json"));
+    assert_eq!(summary["simulated_seconds"], 3);
+}
+
+#[test]
+fn data_is_the_summary_and_the_objects() {
+    let folder = small("data", MET);
+    let done = kubesim(&folder, &["run", "small.yaml", "--quiet", "-o", "json"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+    let value: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(value["summary"], json(&folder.join("output/small/summary.json")));
+    let objects = value["worlds"][0]["objects"].as_array().unwrap();
+    let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+    assert_eq!(deployment["status"]["readyReplicas"], 2);
+    let yaml = kubesim(&folder, &["run", "small.yaml", "--quiet", "-o", "yaml"]);
+    assert!(yaml.code == 0 && yaml.out.contains("kind: RunResult"), "{}", yaml.out);
+}
+
+#[test]
+fn variants_have_a_folder_each_and_one_summary_on_top() {
+    let folder = folder("variants");
+    let text = SMALL.replace("{expect}", MET).replace("spec:\n  duration", "spec:\n  variants: [{name: more, set: {'deployment/api:spec.replicas': 3}}]\n  duration");
+    fs::write(folder.join("small.yaml"), text).unwrap();
+    let done = kubesim(&folder, &["run", "small.yaml"]);
+    assert_eq!(done.code, 1, "{}{}", done.out, done.err);
+    assert!(done.out.contains("=== variant base") && done.out.contains("=== variant more"), "{}", done.out);
+    let results = folder.join("output/small");
+    assert_eq!(names(&results), ["base", "charts", "more", "summary.json"]);
+    assert_eq!(json(&results.join("summary.json"))["variants"][1]["variant"], "more");
+    let why = |more: &[&str]| kubesim(&folder, &[&["why", "deployment/api", "output/small"], more].concat());
+    let unnamed = why(&[]);
+    assert!(unnamed.code == 2 && unnamed.err.contains("base, more"), "{}", unnamed.err);
+    assert_eq!(why(&["--variant=more"]).code, 0);
+    assert_eq!(why(&["--variant=moer"]).code, 2);
+}
+
+#[test]
+fn why_leads_from_an_object_to_a_root() {
+    let folder = small("why", MET);
+    kubesim(&folder, &["run", "small.yaml", "--quiet"]);
+    let done = kubesim(&folder, &["why", "deployment/api", "--in=output/small"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert!(lines[0].contains("deployment/api") && lines.len() > 3, "{}", done.out);
+    assert!(lines[1].contains("deployment/api"), "{}", done.out);
+    let root = lines[lines.len() - 1];
+    assert!(["acted:", "timer", "fault:", "load:"].iter().any(|word| root.contains(word)), "{}", done.out);
+    // At the start only what the scenario itself put there has happened.
+    let early = kubesim(&folder, &["why", "deployment/api", "output/small", "--at=0s"]);
+    assert!(early.code == 0 && early.out.lines().count() < lines.len(), "{}", early.out);
+    let typo = kubesim(&folder, &["why", "deployment/apu", "output/small"]);
+    assert!(typo.code == 2 && typo.err.contains("did you mean deployment/api?"), "{}", typo.err);
+}
+
+#[test]
+fn shipped_scenarios_hold_what_they_promise() {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let folder = folder("shipped");
+    let shipped = names(&scenarios);
+    for name in ["dedup.yaml", "dropped-watch-event.yaml", "quickstart.yaml"] {
+        assert!(shipped.iter().any(|file| file == name), "{name} is missing");
+    }
+    for name in shipped.iter().filter(|name| name.ends_with(".yaml")) {
+        let done = kubesim(&folder, &["run", scenarios.join(name).to_str().unwrap(), "--quiet"]);
+        assert_eq!(done.code, 0, "{name}: {}{}", done.out, done.err);
+    }
+}
+
+#[test]
+fn help_reads_like_kubectls() {
+    let folder = folder("help");
+    let top = kubesim(&folder, &["--help"]);
+    assert_eq!(top.code, 0);
+    for text in ["Commands:", "  run ", "  why ", "Options:", "Usage:\n  kubesim <command>"] {
+        assert!(top.out.contains(text), "{text} is not in\n{}", top.out);
+    }
+    assert_eq!(kubesim(&folder, &[]).out, top.out, "without a command help is shown");
+    for command in ["run", "why"] {
+        let help = kubesim(&folder, &[command, "--help"]);
+        assert_eq!(help.code, 0);
+        let places: Vec<usize> =
+            ["Examples:\n  # ", "Options:\n", "Usage:\n  kubesim "].iter().map(|part| help.out.find(part).unwrap()).collect();
+        assert!(places.is_sorted(), "{}", help.out);
+        assert!(help.out.lines().all(|line| line == line.trim_end()), "no line ends in a space:\n{}", help.out);
+    }
+    let version = kubesim(&folder, &["--version"]);
+    assert_eq!((version.code, version.out.trim()), (0, concat!("kubesim ", env!("CARGO_PKG_VERSION"))));
+}
