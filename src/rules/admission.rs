@@ -5,7 +5,9 @@
 use std::rc::Rc;
 
 use super::qos;
-use crate::model::{Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration};
+use crate::model::{
+    Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
+};
 
 /// Taint of nodes that are not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
