@@ -96,7 +96,9 @@ fn a_run_prints_its_result_and_writes_its_files() {
     let charts = names(&results.join("charts"));
     assert!(charts.iter().any(|name| name == "replicas.svg") && charts.iter().any(|name| name == "replicas.png"));
     let hash = json(&results.join("summary.json"))["hash"].as_str().unwrap().to_string();
-    for text in ["deployment/api   2/2", "2 Running", "Expectations: 1 of 1 met", "Simulated time: 1m0s", &hash, "Seed:"] {
+    for text in
+        ["deployment/api   2/2", "2 Running", "Expectations: 1 of 1 met", "Simulated time: 1m0s", &hash, "Seed:"]
+    {
         assert!(done.out.contains(text), "{text} is not in\n{}", done.out);
     }
     assert!(done.out.contains("output/small") && done.out.contains("events/s"));
@@ -214,7 +216,10 @@ fn data_is_the_summary_and_the_objects() {
 #[test]
 fn variants_have_a_folder_each_and_one_summary_on_top() {
     let folder = folder("variants");
-    let text = SMALL.replace("{expect}", MET).replace("spec:\n  duration", "spec:\n  variants: [{name: more, set: {'deployment/api:spec.replicas': 3}}]\n  duration");
+    let text = SMALL.replace("{expect}", MET).replace(
+        "spec:\n  duration",
+        "spec:\n  variants: [{name: more, set: {'deployment/api:spec.replicas': 3}}]\n  duration",
+    );
     fs::write(folder.join("small.yaml"), text).unwrap();
     let done = kubesim(&folder, &["run", "small.yaml"]);
     assert_eq!(done.code, 1, "{}{}", done.out, done.err);
@@ -273,8 +278,10 @@ fn help_reads_like_kubectls() {
     for command in ["run", "why"] {
         let help = kubesim(&folder, &[command, "--help"]);
         assert_eq!(help.code, 0);
-        let places: Vec<usize> =
-            ["Examples:\n  # ", "Options:\n", "Usage:\n  kubesim "].iter().map(|part| help.out.find(part).unwrap()).collect();
+        let places: Vec<usize> = ["Examples:\n  # ", "Options:\n", "Usage:\n  kubesim "]
+            .iter()
+            .map(|part| help.out.find(part).unwrap())
+            .collect();
         assert!(places.is_sorted(), "{}", help.out);
         assert!(help.out.lines().all(|line| line == line.trim_end()), "no line ends in a space:\n{}", help.out);
     }

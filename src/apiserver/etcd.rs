@@ -98,7 +98,14 @@ impl Etcd {
         if old.is_none() {
             self.ever.insert(key);
         }
-        self.append(LogEntry { rv: self.revision, committed_at: now, cause, old, object: object.clone(), deleted: false });
+        self.append(LogEntry {
+            rv: self.revision,
+            committed_at: now,
+            cause,
+            old,
+            object: object.clone(),
+            deleted: false,
+        });
         object
     }
 

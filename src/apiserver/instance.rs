@@ -32,7 +32,14 @@ pub struct NextEntry {
 impl ApiServer {
     /// An empty cluster.
     pub fn new(naming: Naming) -> ApiServer {
-        ApiServer { etcd: Etcd::new(), naming, admitted_specs: AdmittedSpecs::default(), watches: Map::default(), next_watch: 1, pod_limit: None }
+        ApiServer {
+            etcd: Etcd::new(),
+            naming,
+            admitted_specs: AdmittedSpecs::default(),
+            watches: Map::default(),
+            next_watch: 1,
+            pod_limit: None,
+        }
     }
 
     /// The truth: for the loop, probes and invariants only.

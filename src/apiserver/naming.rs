@@ -53,8 +53,10 @@ impl Naming {
         if self.by_counter {
             return Name::new(format!("u{:05}", self.uids));
         }
-        let entity = hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
-        let incarnation = self.created.entry(Name::new(format!("{kind} {}/{}", meta.namespace, meta.name))).or_insert(0);
+        let entity =
+            hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
+        let incarnation =
+            self.created.entry(Name::new(format!("{kind} {}/{}", meta.namespace, meta.name))).or_insert(0);
         *incarnation += 1;
         let high = draws.bits(UID, entity, *incarnation * 2);
         let low = draws.bits(UID, entity, *incarnation * 2 + 1);

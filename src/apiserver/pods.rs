@@ -51,10 +51,16 @@ pub(super) fn deletion(pod: &Rc<Pod>, grace_seconds: Option<i64>, now: Time) -> 
 pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time) -> Result<Pod, ApiError> {
     let name = &pod.meta.name;
     let conflict = |text: String| {
-        Err(ApiError::new(Reason::Conflict, format!("Operation cannot be fulfilled on pods/binding \"{name}\": {text}")))
+        Err(ApiError::new(
+            Reason::Conflict,
+            format!("Operation cannot be fulfilled on pods/binding \"{name}\": {text}"),
+        ))
     };
     if !uid.is_empty() && *uid != pod.meta.uid {
-        return conflict(format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", pod.meta.uid));
+        return conflict(format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            pod.meta.uid
+        ));
     }
     if pod.meta.is_deleting() {
         return conflict(format!("pod {name} is being deleted, cannot be assigned to a host"));

@@ -66,7 +66,9 @@ impl ApiServer {
     fn create(&mut self, mut object: Object, writer: &mut Writer<'_>) -> ApiResult {
         let kind = object.kind();
         self.check_namespace(kind, object.meta())?;
-        if kind == Kind::Pod && self.pod_limit.is_some_and(|(pods, until)| self.etcd.count(Kind::Pod) >= pods && writer.now < until) {
+        if kind == Kind::Pod
+            && self.pod_limit.is_some_and(|(pods, until)| self.etcd.count(Kind::Pod) >= pods && writer.now < until)
+        {
             return Err(ApiError::new(Reason::Forbidden, "pods is forbidden: exceeded quota: pods"));
         }
         if object.meta().name.is_empty() {
@@ -115,7 +117,10 @@ impl ApiServer {
     fn choose_name(&mut self, object: &mut Object, writer: &mut Writer<'_>) -> Result<(), ApiError> {
         let (prefix, namespace) = (object.meta().generate_name.clone(), object.meta().namespace.clone());
         if prefix.is_empty() {
-            return Err(ApiError::new(Reason::Invalid, "metadata.name: Required value: name or generateName is required"));
+            return Err(ApiError::new(
+                Reason::Invalid,
+                "metadata.name: Required value: name or generateName is required",
+            ));
         }
         // The real server tries eight times; 27^5 names make a second clash rare.
         for _ in 0..8 {
@@ -227,7 +232,8 @@ impl ApiServer {
     ) -> ApiResult {
         let patched = apply(&codec::encode(stored)).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
         let mut merged = codec::decode(&patched).map_err(|problems| {
-            let texts: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
+            let texts: Vec<_> =
+                problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))
         })?;
         keep_server_fields(&mut merged, stored);
@@ -250,7 +256,10 @@ impl ApiServer {
         if (!preconditions.uid.is_empty() && preconditions.uid != meta.uid)
             || (preconditions.resource_version.0 != 0 && preconditions.resource_version != meta.resource_version)
         {
-            let message = format!("Precondition failed: UID in precondition: {}, UID in object meta: {}", preconditions.uid, meta.uid);
+            let message = format!(
+                "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                preconditions.uid, meta.uid
+            );
             return Err(ApiError::new(Reason::Conflict, message));
         }
         if let Object::Pod(pod) = &stored {
@@ -425,9 +434,7 @@ fn spec_differs(a: &Object, b: &Object) -> bool {
     match (a, b) {
         (Object::Pod(a), Object::Pod(b)) => a.spec != b.spec,
         (Object::ReplicaSet(a), Object::ReplicaSet(b)) => a.spec != b.spec,
-        (Object::Deployment(a), Object::Deployment(b)) => {
-            a.spec != b.spec || a.meta.annotations != b.meta.annotations
-        }
+        (Object::Deployment(a), Object::Deployment(b)) => a.spec != b.spec || a.meta.annotations != b.meta.annotations,
         (Object::Node(a), Object::Node(b)) => a.unschedulable != b.unschedulable || a.taints != b.taints,
         _ => false,
     }

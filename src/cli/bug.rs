@@ -54,7 +54,8 @@ impl BugReport {
 
 fn described(info: &PanicHookInfo<'_>) -> (String, String) {
     let message = info.payload_as_str().unwrap_or("no message").to_string();
-    let place = info.location().map_or("an unknown place".to_string(), |place| format!("{}:{}", place.file(), place.line()));
+    let place =
+        info.location().map_or("an unknown place".to_string(), |place| format!("{}:{}", place.file(), place.line()));
     (message, place)
 }
 
@@ -72,6 +73,9 @@ mod tests {
         );
         report.watch(Arc::new(Position::new(&[], false)), "kubesim run a.yaml --seed 0".into());
         let text = report.render("no such slot", "src/x.rs:7");
-        assert!(text.contains("at seed 0, simulated time 0s, event 0") && text.contains("see it again: kubesim run a.yaml --seed 0"));
+        assert!(
+            text.contains("at seed 0, simulated time 0s, event 0")
+                && text.contains("see it again: kubesim run a.yaml --seed 0")
+        );
     }
 }

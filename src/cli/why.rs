@@ -38,7 +38,8 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
 }
 
 fn render(object: &str, asked: &str, chain: &[ChainLine]) -> String {
-    let mut text = format!("The last thing that happened to {object} {asked}; each line was caused by the one below it.\n");
+    let mut text =
+        format!("The last thing that happened to {object} {asked}; each line was caused by the one below it.\n");
     text.extend(chain.iter().map(|line| format!("{line}\n")));
     text
 }

@@ -21,7 +21,8 @@ pub fn render(objects: &[Value]) -> String {
         match kind(object) {
             "Deployment" => {
                 let ready = format!("{}/{}", number(&status["readyReplicas"]), wanted(spec));
-                let cells = vec![ready, number(&status["updatedReplicas"]), number(&status["availableReplicas"]), own()];
+                let cells =
+                    vec![ready, number(&status["updatedReplicas"]), number(&status["availableReplicas"]), own()];
                 deployments.push(row(named, object, cells));
             }
             "ReplicaSet" if controller(object).is_none() => {
@@ -214,7 +215,8 @@ shop        deployment/web   0/1     0            0           <none>
 
     #[test]
     fn a_pod_shows_the_status_that_kubectl_shows() {
-        let waiting = json!({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]});
+        let waiting =
+            json!({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]});
         let failed = json!({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]});
         let first = json!({"phase": "Running", "containerStatuses": [
             {"state": {"waiting": {"reason": "CrashLoopBackOff"}}}, {"ready": true, "state": {"running": {}}}]});

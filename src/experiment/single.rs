@@ -162,7 +162,9 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
         Ending::Stopped => Some("results could not be written".to_string()),
         Ending::Duration | Ending::Quiet => None,
         Ending::Limit => {
-            summary.notices.push("the run was not quiet when the longest time allowed without a duration was over".to_string());
+            summary
+                .notices
+                .push("the run was not quiet when the longest time allowed without a duration was over".to_string());
             None
         }
     };
@@ -188,8 +190,7 @@ fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>) -> ChartData {
         to: (fault.at + fault.duration.unwrap_or(Span::ZERO)).as_seconds(),
         label: fault.text.clone(),
     });
-    let marks =
-        plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
+    let marks = plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
     ChartData {
         variant: plan.variant.clone(),
         series: std::mem::take(&mut watcher.series),

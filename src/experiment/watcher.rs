@@ -139,7 +139,9 @@ impl<'a> Watcher<'a> {
         let words = record.detail.to_string();
         if words.starts_with("pulling") {
             self.pulls.entry(key.clone()).or_insert(record.time);
-        } else if words.starts_with("pulled") && let Some(since) = self.pulls.swap_remove(key) {
+        } else if words.starts_with("pulled")
+            && let Some(since) = self.pulls.swap_remove(key)
+        {
             if let Some(pod) = self.pods.get_mut(key) {
                 pod.pulled = pod.pulled + (record.time - since);
             }
@@ -159,7 +161,8 @@ impl<'a> Watcher<'a> {
 
     fn note_ready_pods(&mut self, now: Time, world: &World) {
         for key in std::mem::take(&mut self.touched_pods) {
-            let is_ready = world.api().truth().get(&key).and_then(|object| object.as_pod()).is_some_and(|p| p.is_ready());
+            let is_ready =
+                world.api().truth().get(&key).and_then(|object| object.as_pod()).is_some_and(|p| p.is_ready());
             if let Some(start) = self.pods.get_mut(&key).filter(|start| start.ready.is_none() && is_ready) {
                 start.ready = Some(now);
             }
@@ -193,7 +196,8 @@ impl<'a> Watcher<'a> {
 
     fn sample(&mut self, now: Time, world: &World) {
         let seconds = now.seconds_since(self.start);
-        let mut sampler = Sampler { series: &mut self.series, last: &mut self.last_values, files: &mut self.files, now, seconds };
+        let mut sampler =
+            Sampler { series: &mut self.series, last: &mut self.last_values, files: &mut self.files, now, seconds };
         metrics::collect(world, now, &mut sampler);
         while self.next_sample <= now {
             self.next_sample += self.sample_period;

@@ -109,12 +109,10 @@ impl Kubectl {
     fn answered(&mut self, waiting: Waiting, result: ApiResult, ctx: &mut Context<'_>) {
         match (waiting, result) {
             (Waiting::List(index), Ok(Answer::List { items, .. })) => self.listed(index, &items, ctx),
-            (Waiting::Get(_, value), Err(error)) if error.reason == Reason::NotFound => {
-                match codec::decode(&value) {
-                    Ok(object) => self.send(Request::Create(object), Waiting::Last, ctx),
-                    Err(_) => unreachable!("it was decoded before the GET"),
-                }
-            }
+            (Waiting::Get(_, value), Err(error)) if error.reason == Reason::NotFound => match codec::decode(&value) {
+                Ok(object) => self.send(Request::Create(object), Waiting::Last, ctx),
+                Err(_) => unreachable!("it was decoded before the GET"),
+            },
             (Waiting::Get(_, value), Ok(Answer::Object(existing))) => {
                 // DIVERGES: apply is a merge patch of the manifest; fields removed from the manifest stay.
                 let patch = Patch::Strategic(std::rc::Rc::new((*value).clone()));

@@ -114,7 +114,14 @@ impl World {
         }
     }
 
-    fn note_lost_call(&mut self, process: ProcessIndex, component: Name, event: &WatchEvent, cause: Cause, fault: usize) {
+    fn note_lost_call(
+        &mut self,
+        process: ProcessIndex,
+        component: Name,
+        event: &WatchEvent,
+        cause: Cause,
+        fault: usize,
+    ) {
         let text = format!("{} lost after the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
         self.note(cause, Some(process), Action::Lost, Some(event.object.key()), text);
         self.fresh.last_mut().expect("just noted").component = component;
@@ -133,7 +140,8 @@ impl World {
             // The API server of this version refuses no list.
             unreachable!("a list was answered by {result:?}");
         };
-        let stale: Vec<WatchId> = self.api.watches().filter(|w| w.owner.0 == process && w.kind == kind).map(|w| w.id).collect();
+        let stale: Vec<WatchId> =
+            self.api.watches().filter(|w| w.owner.0 == process && w.kind == kind).map(|w| w.id).collect();
         for id in stale {
             self.api.close_watch(id);
         }

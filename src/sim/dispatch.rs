@@ -21,13 +21,8 @@ impl World {
         let mut out = Outbox::new(cause, self.next_record);
         let owner = &mut self.processes[process];
         let slot = &mut owner.components[component];
-        let mut context = Context {
-            now,
-            informers: &owner.informers,
-            sensors: &self.plant,
-            draws: &mut self.draws,
-            out: &mut out,
-        };
+        let mut context =
+            Context { now, informers: &owner.informers, sensors: &self.plant, draws: &mut self.draws, out: &mut out };
         slot.component.handle(input, &mut context);
         self.next_record = out.next_record();
         self.take_records(process, component, &mut out);
@@ -86,7 +81,14 @@ impl World {
         }
     }
 
-    fn report(&mut self, process: ProcessIndex, component: ComponentIndex, row: ClientRow, report: Report, cause: Cause) {
+    fn report(
+        &mut self,
+        process: ProcessIndex,
+        component: ComponentIndex,
+        row: ClientRow,
+        report: Report,
+        cause: Cause,
+    ) {
         let now = self.calendar.now();
         let number = now.0 as u64 ^ cause.0;
         let slot = &mut self.processes[process].components[component];

@@ -43,7 +43,8 @@ impl Faults {
         let stage = if component.is_some() { DropStage::Handler } else { DropStage::Store };
         let plan = self.plan.clone();
         let index = (0..plan.faults.len()).find(|&index| {
-            let FaultAction::DropWatchEvents { to, kind, event_type, name, stage: at, count } = &plan.faults[index].action
+            let FaultAction::DropWatchEvents { to, kind, event_type, name, stage: at, count } =
+                &plan.faults[index].action
             else {
                 return false;
             };
@@ -60,7 +61,14 @@ impl Faults {
     }
 
     /// Extra delay of a watch event to a process.
-    pub fn watch_delay(&self, process: &Process, kind: Kind, committed_at: Time, occurrence: u64, draws: &mut dyn Draws) -> Span {
+    pub fn watch_delay(
+        &self,
+        process: &Process,
+        kind: Kind,
+        committed_at: Time,
+        occurrence: u64,
+        draws: &mut dyn Draws,
+    ) -> Span {
         let mut delay = Span::ZERO;
         for (index, fault) in self.plan.faults.iter().enumerate() {
             let FaultAction::DelayWatch { to, kind: of, by } = &fault.action else { continue };

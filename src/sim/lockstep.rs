@@ -101,7 +101,8 @@ fn timeline_entry(step: &Value) -> Result<TimelineEntry, String> {
     if step["op"] != "patch" {
         return Err(format!("no step {} yet", step["op"]));
     }
-    let kind = step["kind"].as_str().and_then(Kind::from_user).ok_or_else(|| format!("no kind {} yet", step["kind"]))?;
+    let kind =
+        step["kind"].as_str().and_then(Kind::from_user).ok_or_else(|| format!("no kind {} yet", step["kind"]))?;
     let name = step["name"].as_str().ok_or("a step names its object")?;
     let target = Target { kind, namespace: "default".to_string(), names: vec![name.to_string()], selector: None };
     let verb = CommandVerb::Patch { target, patch: Arc::new(step["patch"].clone()), strategic: false };

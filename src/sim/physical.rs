@@ -13,7 +13,8 @@ impl World {
     pub(super) fn step_times(&self, notice: &ContainerNotice) -> StepTimes {
         let times = &self.plan.containers;
         let rule = times.rules.iter().find(|rule| self.applies(rule, notice));
-        let pick = |of: fn(&ContainerRule) -> &Option<crate::model::Distribution>, default: &crate::model::Distribution| {
+        let pick = |of: fn(&ContainerRule) -> &Option<crate::model::Distribution>,
+                    default: &crate::model::Distribution| {
             rule.and_then(|rule| of(rule).clone()).unwrap_or_else(|| default.clone())
         };
         StepTimes {

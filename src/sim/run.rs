@@ -93,8 +93,7 @@ impl World {
 
     /// When the run will be quiet if nothing more happens than upkeep and back-off.
     fn quiet_at(&self) -> Option<Time> {
-        self.is_settled()
-            .then(|| self.api.truth().last_write().max(self.plan.start_at) + QUIET)
+        self.is_settled().then(|| self.api.truth().last_write().max(self.plan.start_at) + QUIET)
     }
 
     /// One event.
