@@ -104,7 +104,7 @@ fn a_failed_batch_ends_the_creation_and_is_retried() {
     let outcome = script.reconcile(&key(), quota);
     assert_eq!(outcome, Outcome::error("exceeded quota"));
     let expected =
-        ["create pod/ -> Forbidden", "event FailedCreate: Error creating: exceeded quota", "status replicaset/web"];
+        ["create pod/web- -> Forbidden", "event FailedCreate: Error creating: exceeded quota", "status replicaset/web"];
     assert_eq!(script.log, expected);
     // Neither the failed nor the untried ones are expected any more.
     script.log.clear();
