@@ -113,10 +113,11 @@ fn controller(object: &Value) -> Option<(&str, &str)> {
 /// The pods of each workload at the top of a chain of controlling owners.
 fn pods_by_owner(objects: &[Value]) -> BTreeMap<Id<'_>, Counts> {
     let mut pods: BTreeMap<Id<'_>, Counts> = BTreeMap::new();
+    let sets: BTreeMap<Id<'_>, &Value> =
+        objects.iter().filter(|object| kind(object) == "ReplicaSet").map(|set| (id(set), set)).collect();
     for pod in objects.iter().filter(|object| kind(object) == "Pod") {
         let owner = controller(pod).map_or(("", namespace(pod), ""), |(kind, name)| (kind, namespace(pod), name));
-        let set = objects.iter().find(|object| owner.0 == "ReplicaSet" && id(object) == owner);
-        let top = match set.and_then(controller) {
+        let top = match sets.get(&owner).and_then(|set| controller(set)) {
             Some((kind, name)) => (kind, namespace(pod), name),
             None => owner,
         };
