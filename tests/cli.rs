@@ -241,8 +241,8 @@ fn why_leads_from_an_object_to_a_root() {
     let done = kubesim(&folder, &["why", "deployment/api", "--in=output/small"]);
     assert_eq!(done.code, 0, "{}", done.err);
     let lines: Vec<&str> = done.out.lines().collect();
-    assert!(lines[0].contains("deployment/api") && lines.len() > 3, "{}", done.out);
-    assert!(lines[1].contains("deployment/api"), "{}", done.out);
+    assert!(lines[0].contains("deployment/api") && lines[2].starts_with("TIME") && lines.len() > 5, "{}", done.out);
+    assert!(lines[3].contains("deployment/api"), "{}", done.out);
     let root = lines[lines.len() - 1];
     assert!(["acted:", "timer", "fault:", "load:"].iter().any(|word| root.contains(word)), "{}", done.out);
     // At the start only what the scenario itself put there has happened.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::args::WhyArguments;
 use super::exit::Exit;
 use super::print;
+use super::table::Table;
 use crate::report::summary::FILE_NAME;
 use crate::report::why::{self, ChainLine, Rows};
 use crate::rules::suggest;
@@ -38,10 +39,16 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
 }
 
 fn render(object: &str, asked: &str, chain: &[ChainLine]) -> String {
-    let mut text =
-        format!("The last thing that happened to {object} {asked}; each line was caused by the one below it.\n");
-    text.extend(chain.iter().map(|line| format!("{line}\n")));
-    text
+    let mut table = Table::new(&["TIME", "WHAT HAPPENED"]);
+    for line in chain {
+        let text = line.to_string();
+        let (time, happened) = text.split_once(' ').unwrap_or((&text, ""));
+        table.push(vec![time.to_string(), happened.trim_start().to_string()]);
+    }
+    format!(
+        "The last thing that happened to {object} {asked}; each line was caused by the one below it.\n\n{}",
+        table.render()
+    )
 }
 
 /// The trace in a folder of results: its own, or that of a variant.
