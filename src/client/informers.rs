@@ -140,6 +140,11 @@ impl Cache {
         self.objects.is_empty()
     }
 
+    /// The objects in no meaningful order, for counting.
+    pub fn iter(&self) -> impl Iterator<Item = &Object> {
+        self.objects.values()
+    }
+
     /// The objects in order of namespace and name.
     pub fn sorted(&self) -> Vec<&Object> {
         let mut objects: Vec<_> = self.objects.iter().collect();

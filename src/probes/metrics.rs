@@ -91,7 +91,7 @@ fn controller_cache(world: &World) -> Option<PodCounts> {
     let name = Name::new("replicaset");
     let mut running = world.processes().iter().filter(|process| process.alive);
     let process = running.find(|process| process.components.iter().any(|slot| slot.name == name))?;
-    Some(pods_by_controller(process.informers.list(Kind::Pod).into_iter()))
+    Some(pods_by_controller(process.informers.get_informer(Kind::Pod)?.cache.iter()))
 }
 
 fn pods_by_controller<'a>(objects: impl Iterator<Item = &'a Object>) -> PodCounts {
