@@ -54,6 +54,7 @@ pub struct EventRecorder {
     sent: Map<SameKey, Sent>,
     waiting: VecDeque<(Cause, Request)>,
     in_flight: bool,
+    last_stamp: i64,
 }
 
 impl EventRecorder {
@@ -66,11 +67,12 @@ impl EventRecorder {
             sent: Map::default(),
             waiting: VecDeque::new(),
             in_flight: false,
+            last_stamp: i64::MIN,
         }
     }
 
-    /// Takes a report; what has to be sent waits for [`EventRecorder::next`]. `number` makes names of Events unique.
-    pub fn report(&mut self, report: Report, now: Time, cause: Cause, number: u64) {
+    /// Takes a report; what has to be sent waits for [`EventRecorder::next`].
+    pub fn report(&mut self, report: Report, now: Time, cause: Cause) {
         let alike_key = (report.uid.clone(), report.regarding.name.clone(), report.event_type, report.reason);
         let (message, same_key) = self.aggregate(alike_key, &report.message, now);
         let spam_key = (report.uid.clone(), report.regarding.name.clone());
@@ -89,7 +91,7 @@ impl EventRecorder {
         } else {
             report.regarding.namespace.clone()
         };
-        let name = Name::from(format!("{}.{number:016x}", report.regarding.name));
+        let name = Name::from(format!("{}.{:016x}", report.regarding.name, self.stamp(now)));
         let second = now.truncated_to_seconds();
         let event = KubeEvent {
             meta: Meta::named(namespace, name),
@@ -106,6 +108,13 @@ impl EventRecorder {
         let request = Request::Create(event.into());
         self.sent.insert(same_key, Sent { key: request.key(), count: 1 });
         self.waiting.push_back((cause, request));
+    }
+
+    /// What makes the name of an Event unique: the nanosecond, which a real clock never shows twice; a virtual one does, so
+    /// each further Event of an instant takes the next one. The source keeps the Events of two recorders apart.
+    fn stamp(&mut self, now: Time) -> u64 {
+        self.last_stamp = now.0.max(self.last_stamp.saturating_add(1));
+        self.last_stamp as u64 ^ (self.source.stable_hash() & 0xfff)
     }
 
     /// The text to send and what it is the same as: the tenth different text of one kind is combined with the others.
@@ -159,7 +168,7 @@ mod tests {
                 reason: "SuccessfulCreate",
                 message: Name::from(format!("Created pod: web-{pod}")),
             };
-            recorder.report(report, Time(0), Cause::default(), pod as u64);
+            recorder.report(report, Time(0), Cause::default());
             while let Some((_, request)) = recorder.next() {
                 match request {
                     Request::Create(_) => creates += 1,
@@ -177,6 +186,21 @@ mod tests {
         // the 10th creates the combined one, 11..25 patch it, 26..30 are dropped.
         let mut recorder = EventRecorder::new(Name::new("replicaset-controller"));
         assert_eq!(created(&mut recorder, 0..30), (10, 15));
+    }
+
+    #[test]
+    fn two_reports_of_one_instant_have_two_names() {
+        let mut recorder = EventRecorder::new(Name::new("kubelet"));
+        let mut names = Vec::new();
+        for reason in ["Pulled", "Created"] {
+            let regarding = Key::new(Kind::Pod, "default", "web-1");
+            let (uid, message) = (Name::new("u1"), Name::new(reason));
+            let report = Report { regarding, uid, event_type: EventType::Normal, reason, message };
+            recorder.report(report, Time(7), Cause::default());
+            names.push(recorder.next().expect("nothing is in flight").1.key().name);
+            recorder.answered();
+        }
+        assert_ne!(names[0], names[1]);
     }
 
     #[test]

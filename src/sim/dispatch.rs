@@ -90,11 +90,10 @@ impl World {
         cause: Cause,
     ) {
         let now = self.calendar.now();
-        let number = now.0 as u64 ^ cause.0;
         let slot = &mut self.processes[process].components[component];
         let source = event_source(slot.name.as_str());
         let recorder = slot.recorders.entry(row).or_insert_with(|| EventRecorder::new(Name::new(source)));
-        recorder.report(report, now, cause, number);
+        recorder.report(report, now, cause);
         self.send_next_event(process, component, row);
     }
 

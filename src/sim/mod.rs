@@ -2,13 +2,15 @@
 //!
 //! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
 //! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `deliver` (watches and caches),
-//! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings).
+//! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
+//! [`invariants`] (what must hold at the end of every instant).
 
 mod build;
 mod deliver;
 mod dispatch;
 pub mod event;
 pub mod faults;
+pub mod invariants;
 mod lifecycle;
 pub mod lockstep;
 pub mod observer;

@@ -239,7 +239,8 @@ impl World {
         let Some(key) = &record.key else { return };
         record.truth_rv = self.api.truth().kind_revision(key.kind);
         if let Some(index) = process {
-            record.seen_rv = self.processes[index].informers.last_rv(key.kind);
+            // A bookmark can carry an informer past the newest version of its kind.
+            record.seen_rv = self.processes[index].informers.last_rv(key.kind).min(record.truth_rv);
         }
     }
 

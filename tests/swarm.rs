@@ -1,0 +1,157 @@
+//! Random small clusters with faults: invariants hold at every instant, and when the faults are over everything that was
+//! asked for is there.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use kubesim::model::{Kind, Object};
+use kubesim::sim::invariants::Invariants;
+use kubesim::sim::{Ending, World};
+
+use common::{plan_of, workload};
+
+const SEEDS: u64 = 30;
+/// Everything that happens does so in the first three minutes.
+const LAST_ACTION_SECONDS: u64 = 120;
+const LONGEST_FAULT_SECONDS: u64 = 60;
+
+/// Choices from a seed (splitmix64).
+struct Choices(u64);
+
+impl Choices {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number from `low` to `high`, both possible.
+    fn from(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+
+    fn one_of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.next() as usize % list.len()]
+    }
+}
+
+/// A scenario, and whether it loses watch events before a cache, which nothing need ever heal.
+struct Case {
+    text: String,
+    loses_for_good: bool,
+}
+
+const APPS: [&str; 3] = ["api", "web", "zoo"];
+
+fn case(seed: u64) -> Case {
+    let mut choices = Choices(seed);
+    let (nodes, apps) = (choices.from(1, 4), choices.from(1, 3) as usize);
+    let workers = choices.from(1, 5);
+    let mut text = format!(
+        r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {{name: swarm}}
+spec:
+  seed: {seed}
+  duration: 20m
+  nodes: [{{count: {nodes}, cpu: "32", memory: 64Gi}}]
+  controlPlane:
+    controllerManager:
+      flags: ["--min-resync-period=1m", "--concurrent-replicaset-syncs={workers}"]
+      reconcileTime: {{replicaset: {{exponential: 20ms}}, deployment: 5ms}}
+  timeline:
+"#
+    );
+    for _ in 0..choices.from(1, 6) {
+        let (at, app) = (choices.from(0, LAST_ACTION_SECONDS), choices.one_of(&APPS[..apps]));
+        let (replicas, tag) = (choices.from(0, 6), choices.from(2, 4));
+        let command = match choices.from(0, 3) {
+            0 => format!("scale deployment/{app} --replicas={replicas}\""),
+            1 => format!("set image deployment/{app} c=registry.example/{app}:{tag}\""),
+            2 => format!("delete pod -l app={app} --grace-period=0 --force\", pick: 1"),
+            _ => format!("delete pod -l app={app}\", pick: 2"),
+        };
+        writeln!(text, "    - {{at: {at}s, kubectl: \"{command}}}").unwrap();
+    }
+    text.push_str("  faults:\n");
+    let mut loses_for_good = false;
+    for _ in 0..choices.from(1, 3) {
+        let (at, lasts) = (choices.from(0, LAST_ACTION_SECONDS), choices.from(1, LONGEST_FAULT_SECONDS));
+        let action = match choices.from(0, 4) {
+            0 => {
+                let process = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
+                format!("kill: {process}")
+            }
+            1 => {
+                let process = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
+                format!("delayWatch: {{to: {process}, by: {{exponential: 2s}}}}")
+            }
+            2 | 3 => {
+                let (to, kind) = match choices.from(0, 1) {
+                    0 => ("replicaset", choices.one_of(&["Pod", "ReplicaSet"])),
+                    _ => ("deployment", choices.one_of(&["Deployment", "ReplicaSet"])),
+                };
+                format!("dropWatchEvents: {{to: kube-controller-manager/{to}, kind: {kind}, stage: handler}}")
+            }
+            _ => {
+                loses_for_good = true;
+                let to = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
+                format!("dropWatchEvents: {{to: {to}, kind: Pod, stage: store}}")
+            }
+        };
+        writeln!(text, "    - {{at: {at}s, duration: {lasts}s, {action}}}").unwrap();
+    }
+    for app in &APPS[..apps] {
+        text.push_str(&workload("Deployment", app, choices.from(0, 5) as i32));
+    }
+    Case { text, loses_for_good }
+}
+
+/// What is missing at the end, in words.
+fn missing(world: &World) -> Vec<String> {
+    let mut missing = Vec::new();
+    for deployment in world.api().truth().iter(Kind::Deployment).filter_map(Object::as_deployment) {
+        let (spec, status, meta) = (&deployment.spec, &deployment.status, &deployment.meta);
+        let counts = [status.replicas, status.ready_replicas, status.updated_replicas];
+        if counts != [spec.replicas; 3] || status.observed_generation != meta.generation {
+            missing.push(format!("deployment/{}: {} wanted, {status:?}", meta.name, spec.replicas));
+        }
+        let is_own = |pod: &&std::rc::Rc<kubesim::model::Pod>| pod.meta.name.as_str().starts_with(meta.name.as_str());
+        let pods: Vec<_> = world.api().truth().iter(Kind::Pod).filter_map(Object::as_pod).filter(is_own).collect();
+        if pods.len() as i32 != spec.replicas || !pods.iter().all(|pod| pod.is_ready()) {
+            missing.push(format!("deployment/{}: {} wanted, {} pods", meta.name, spec.replicas, pods.len()));
+        }
+    }
+    missing
+}
+
+#[test]
+fn invariants_hold_and_all_converges_after_the_faults() {
+    let mut wrong = Vec::new();
+    let mut converging = 0;
+    for seed in 0..SEEDS {
+        let case = case(seed);
+        let plan = plan_of(&format!("swarm-{seed}"), &case.text);
+        let mut invariants = Invariants::new();
+        let mut world = World::new(Arc::new(plan)).unwrap();
+        let ending = world.run(&mut invariants);
+        if let Some((time, text)) = &invariants.violation {
+            wrong.push(format!("seed {seed}, at {}: {text}", *time - world.plan().start_at));
+        } else if ending != Ending::Duration {
+            wrong.push(format!("seed {seed}: {ending:?}"));
+        } else if !case.loses_for_good {
+            converging += 1;
+            // 17 minutes after the last fault: a ReplicaSet waits up to 5 minutes for pods whose events were lost, then for
+            // its next resync, and a rollout may need that more than once.
+            wrong.extend(missing(&world).into_iter().map(|text| format!("seed {seed}: {text}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(converging > SEEDS / 3, "only {converging} seeds lose nothing for good");
+}
