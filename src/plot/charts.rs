@@ -146,8 +146,12 @@ impl Workload {
 
 /// Replicas desired, in the store, and as the controller believes: a panel for each workload and variant.
 fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
-    let workloads: BTreeSet<Workload> =
+    let mut workloads: BTreeSet<Workload> =
         data.iter().flat_map(|run| run.series.keys()).filter_map(Workload::of).collect();
+    if data.len() > 1 && workloads.iter().any(|workload| workload.kind == "deployment") {
+        // Variants side by side: their Deployments tell the story, their ReplicaSets would only repeat it.
+        workloads.retain(|workload| workload.kind == "deployment");
+    }
     let mut panels = Vec::new();
     let mut left_out: usize = 0;
     for workload in &workloads {
