@@ -269,7 +269,8 @@ fn shipped_scenarios_hold_what_they_promise() {
 /// The code blocks of a page that begin with three backquotes and this word.
 fn blocks(page: &str, word: &str) -> Vec<String> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
-    let parts = text.split(&format!("```{word}\n")).skip(1);
+    let opening = format!("```{word}\n");
+    let parts = text.split(&opening).skip(1);
     parts.map(|part| part.split("```").next().unwrap().to_string()).collect()
 }
 
@@ -290,8 +291,9 @@ fn scenarios_on_the_pages_hold_what_they_promise() {
 #[test]
 fn the_readme_shows_what_is_printed() {
     let folder = folder("readme");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::os::unix::fs::symlink(root.join("scenarios"), folder.join("scenarios")).unwrap();
+    let name = "scenarios/dropped-watch-event.yaml";
+    fs::create_dir(folder.join("scenarios")).unwrap();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(name), folder.join(name)).unwrap();
     // Times of the machine are its own.
     let own = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("Wall time:"));
