@@ -266,6 +266,49 @@ fn shipped_scenarios_hold_what_they_promise() {
     }
 }
 
+/// The code blocks of a page that begin with three backquotes and this word.
+fn blocks(page: &str, word: &str) -> Vec<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let opening = format!("```{word}\n");
+    let parts = text.split(&opening).skip(1);
+    parts.map(|part| part.split("```").next().unwrap().to_string()).collect()
+}
+
+#[test]
+fn scenarios_on_the_pages_hold_what_they_promise() {
+    let folder = folder("pages");
+    for page in ["README.md", "docs/scenario.md"] {
+        let examples = blocks(page, "yaml");
+        assert!(!examples.is_empty(), "{page} has an example");
+        for example in examples {
+            fs::write(folder.join("example.yaml"), example).unwrap();
+            let done = kubesim(&folder, &["run", "example.yaml", "--quiet"]);
+            assert_eq!(done.code, 0, "{page}: {}{}", done.out, done.err);
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let folder = folder("readme");
+    let name = "scenarios/dropped-watch-event.yaml";
+    fs::create_dir(folder.join("scenarios")).unwrap();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(name), folder.join(name)).unwrap();
+    // Times of the machine are its own.
+    let own = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("Wall time:"));
+        lines.map(|line| line.split(" (").next().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let mut shown = blocks("README.md", "console").into_iter();
+    for _ in 0..2 {
+        let block = shown.next().unwrap();
+        let (line, expected) = block.split_once('\n').unwrap();
+        let words: Vec<&str> = line.strip_prefix("$ kubesim ").unwrap().split(' ').collect();
+        let done = kubesim(&folder, &words);
+        assert_eq!(own(&done.out), own(expected), "README.md shows something else than `{line}` prints:\n{}", done.out);
+    }
+}
+
 #[test]
 fn help_reads_like_kubectls() {
     let folder = folder("help");
