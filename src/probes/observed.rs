@@ -94,12 +94,15 @@ pub(super) mod tests {
     use super::*;
     use crate::model::{Labels, Map};
 
-    /// A world of a few objects: JSON by key, keys that are gone, metric values by name.
+    /// A metric's name, its labels, its value.
+    type Sample = (&'static str, Vec<(String, String)>, f64);
+
+    /// A world of a few objects: JSON by key, keys that are gone, metrics.
     #[derive(Default)]
     pub struct Objects {
         pub objects: Map<Key, Value>,
         pub gone: Vec<Key>,
-        pub metrics: Vec<(&'static str, Vec<(String, String)>, f64)>,
+        pub metrics: Vec<Sample>,
     }
 
     impl Objects {
