@@ -136,6 +136,8 @@ fn invariants_hold_and_all_converges_after_the_faults() {
     let mut wrong = Vec::new();
     let mut converging = 0;
     for seed in 0..SEEDS {
+        // Shown when the run panics: the last one printed is the one.
+        println!("seed {seed}");
         let case = case(seed);
         let plan = plan_of(&format!("swarm-{seed}"), &case.text);
         let mut invariants = Invariants::new();

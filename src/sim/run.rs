@@ -129,6 +129,11 @@ impl World {
     /// What has to happen by itself in every run.
     pub(super) fn schedule_plan(&mut self) {
         let plan = self.plan.clone();
+        // First, so that what people do and what faults strike at the very start finds processes.
+        for process in 0..self.processes.len() {
+            let event = Event::ProcessStart { process, cause: RecordId(1) };
+            self.calendar.schedule(plan.start_at, Nature::Work, event);
+        }
         for (index, entry) in plan.timeline.iter().enumerate() {
             self.calendar.schedule(plan.start_at + entry.at, Nature::Work, Event::Timeline(index));
         }
@@ -137,10 +142,6 @@ impl World {
             if let Some(duration) = fault.duration {
                 self.calendar.schedule(plan.start_at + fault.at + duration, Nature::Work, Event::FaultEnds(index));
             }
-        }
-        for process in 0..self.processes.len() {
-            let event = Event::ProcessStart { process, cause: RecordId(1) };
-            self.calendar.schedule(plan.start_at, Nature::Work, event);
         }
         self.calendar.schedule(plan.start_at + super::build::BOOKMARK_PERIOD, Nature::Upkeep, Event::Bookmarks);
     }
