@@ -71,7 +71,7 @@ impl EventRecorder {
         }
     }
 
-    /// Takes a report; what has to be sent waits for [`EventRecorder::next`].
+    /// Takes a report; what has to be sent waits for [`EventRecorder::next_request`].
     pub fn report(&mut self, report: Report, now: Time, cause: Cause) {
         let alike_key = (report.uid.clone(), report.regarding.name.clone(), report.event_type, report.reason);
         let (message, same_key) = self.aggregate(alike_key, &report.message, now);
@@ -133,7 +133,7 @@ impl EventRecorder {
     }
 
     /// The next request to send, if none is in flight: a recorder sends one after the other.
-    pub fn next(&mut self) -> Option<(Cause, Request)> {
+    pub fn next_request(&mut self) -> Option<(Cause, Request)> {
         if self.in_flight {
             return None;
         }
@@ -169,7 +169,7 @@ mod tests {
                 message: Name::from(format!("Created pod: web-{pod}")),
             };
             recorder.report(report, Time(0), Cause::default());
-            while let Some((_, request)) = recorder.next() {
+            while let Some((_, request)) = recorder.next_request() {
                 match request {
                     Request::Create(_) => creates += 1,
                     _ => patches += 1,
@@ -197,7 +197,7 @@ mod tests {
             let (uid, message) = (Name::new("u1"), Name::new(reason));
             let report = Report { regarding, uid, event_type: EventType::Normal, reason, message };
             recorder.report(report, Time(7), Cause::default());
-            names.push(recorder.next().expect("nothing is in flight").1.key().name);
+            names.push(recorder.next_request().expect("nothing is in flight").1.key().name);
             recorder.answered();
         }
         assert_ne!(names[0], names[1]);

@@ -2,12 +2,15 @@
 
 use std::io::Write;
 
+use indexmap::Equivalent;
+
 use crate::component::MetricSink;
 use crate::model::{Action, Key, Kind, Map, Record, Rv, Span, Time};
 use crate::plot::charts::SeriesKey;
 use crate::probes::expectations::Expectations;
 use crate::probes::metrics;
 use crate::probes::observed::{Changed, KindSet};
+use crate::probes::sample_grid::SampleGrid;
 use crate::probes::world_view::WorldView;
 use crate::report::kpis::{KpiCollector, PodStart, RunFacts};
 use crate::report::staleness::{InformerStaleness, StalenessMeter};
@@ -48,7 +51,6 @@ pub struct Watcher<'a> {
     pub expectations: Expectations,
     /// Series for charts: changes only.
     pub series: Map<SeriesKey, Vec<(f64, f64)>>,
-    last_values: Map<SeriesKey, f64>,
     progress: &'a dyn Progress,
     world_index: usize,
     records: u64,
@@ -59,8 +61,7 @@ pub struct Watcher<'a> {
     pulls: Map<Key, Time>,
     event_writes: u64,
     meters: Map<(String, Kind), StalenessMeter>,
-    sample_period: Span,
-    next_sample: Time,
+    grid: SampleGrid,
     unsampled: bool,
 }
 
@@ -81,7 +82,6 @@ impl<'a> Watcher<'a> {
             files,
             expectations,
             series: Map::default(),
-            last_values: Map::default(),
             progress,
             world_index,
             records: 0,
@@ -92,8 +92,7 @@ impl<'a> Watcher<'a> {
             pulls: Map::default(),
             event_writes: 0,
             meters: Map::default(),
-            sample_period: Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES),
-            next_sample: start,
+            grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
             unsampled: true,
         }
     }
@@ -140,11 +139,9 @@ impl<'a> Watcher<'a> {
         if words.starts_with("pulling") {
             self.pulls.entry(key.clone()).or_insert(record.time);
         } else if words.starts_with("pulled")
-            && let Some(since) = self.pulls.swap_remove(key)
+            && let (Some(since), Some(pod)) = (self.pulls.swap_remove(key), self.pods.get_mut(key))
         {
-            if let Some(pod) = self.pods.get_mut(key) {
-                pod.pulled = pod.pulled + (record.time - since);
-            }
+            pod.pulled = pod.pulled + (record.time - since);
         }
     }
 
@@ -196,12 +193,8 @@ impl<'a> Watcher<'a> {
 
     fn sample(&mut self, now: Time, world: &World) {
         let seconds = now.seconds_since(self.start);
-        let mut sampler =
-            Sampler { series: &mut self.series, last: &mut self.last_values, files: &mut self.files, now, seconds };
+        let mut sampler = Sampler { series: &mut self.series, files: &mut self.files, now, seconds };
         metrics::collect(world, now, &mut sampler);
-        while self.next_sample <= now {
-            self.next_sample += self.sample_period;
-        }
         self.unsampled = false;
     }
 }
@@ -227,13 +220,13 @@ impl Observer for Watcher<'_> {
         self.measure_staleness(now, world);
         let changed = self.changed(world);
         self.expectations.observe(now, &changed, &WorldView { world, now });
-        if now >= self.next_sample {
+        if self.grid.is_due(now) {
             self.sample(now, world);
         }
     }
 
     fn next_look(&self) -> Option<Time> {
-        let sample = self.unsampled.then_some(self.next_sample);
+        let sample = self.unsampled.then_some(self.grid.next_sample());
         self.expectations.next_deadline().into_iter().chain(sample).min()
     }
 
@@ -245,20 +238,36 @@ impl Observer for Watcher<'_> {
 /// Takes samples into series and metrics.csv, where they differ from the last.
 struct Sampler<'a> {
     series: &'a mut Map<SeriesKey, Vec<(f64, f64)>>,
-    last: &'a mut Map<SeriesKey, f64>,
     files: &'a mut Option<Files>,
     now: Time,
     seconds: f64,
 }
 
+/// A [`SeriesKey`] that borrows, to look up without an allocation; hashes as the key does.
+#[derive(Hash)]
+struct SeriesRef<'a> {
+    metric: &'a str,
+    labels: &'a [(&'a str, &'a str)],
+}
+
+impl Equivalent<SeriesKey> for SeriesRef<'_> {
+    fn equivalent(&self, key: &SeriesKey) -> bool {
+        let same = |((name, value), (a, b)): (&(&str, &str), &(String, String))| name == a && value == b;
+        self.metric == key.metric
+            && self.labels.len() == key.labels.len()
+            && self.labels.iter().zip(&key.labels).all(same)
+    }
+}
+
 impl MetricSink for Sampler<'_> {
     fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
-        let key = SeriesKey::new(metric, labels);
-        if self.last.get(&key) == Some(&value) {
+        let index = self.series.get_index_of(&SeriesRef { metric, labels });
+        let index = index.unwrap_or_else(|| self.series.insert_full(SeriesKey::new(metric, labels), Vec::new()).0);
+        let points = &mut self.series[index];
+        if points.last().is_some_and(|(_, last)| *last == value) {
             return;
         }
-        self.last.insert(key.clone(), value);
-        self.series.entry(key).or_default().push((self.seconds, value));
+        points.push((self.seconds, value));
         if let Some(files) = self.files {
             files.metrics.write(self.now, metric, labels, value);
         }

@@ -29,7 +29,7 @@ enum Waiting {
     /// The list of objects a command is about.
     List(usize),
     /// Whether the object exists, to create or patch it.
-    Get(usize, Arc<Value>),
+    Get(Arc<Value>),
     /// The object to scale.
     Scale(i32),
     /// Nothing more.
@@ -72,7 +72,7 @@ impl Kubectl {
                 for value in objects {
                     match codec::decode(value) {
                         Ok(object) => {
-                            self.send(Request::Get(object.key()), Waiting::Get(index, value.clone()), ctx);
+                            self.send(Request::Get(object.key()), Waiting::Get(value.clone()), ctx);
                         }
                         Err(problems) => {
                             let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
@@ -109,11 +109,11 @@ impl Kubectl {
     fn answered(&mut self, waiting: Waiting, result: ApiResult, ctx: &mut Context<'_>) {
         match (waiting, result) {
             (Waiting::List(index), Ok(Answer::List { items, .. })) => self.listed(index, &items, ctx),
-            (Waiting::Get(_, value), Err(error)) if error.reason == Reason::NotFound => match codec::decode(&value) {
+            (Waiting::Get(value), Err(error)) if error.reason == Reason::NotFound => match codec::decode(&value) {
                 Ok(object) => self.send(Request::Create(object), Waiting::Last, ctx),
                 Err(_) => unreachable!("it was decoded before the GET"),
             },
-            (Waiting::Get(_, value), Ok(Answer::Object(existing))) => {
+            (Waiting::Get(value), Ok(Answer::Object(existing))) => {
                 // DIVERGES: apply is a merge patch of the manifest; fields removed from the manifest stay.
                 let patch = Patch::Strategic(std::rc::Rc::new((*value).clone()));
                 self.send(Request::Patch { key: existing.key(), patch }, Waiting::Last, ctx);

@@ -8,11 +8,11 @@ pub mod condition;
 pub mod expectations;
 pub mod metrics;
 pub mod observed;
-pub mod series;
+pub mod sample_grid;
 
 pub mod world_view;
 
 pub use condition::{Condition, ConditionError};
 pub use expectations::{Expectations, Verdict};
 pub use observed::{Changed, KindSet, Lookup, Observed};
-pub use series::{SampleGrid, Series, SeriesId, SeriesKey};
+pub use sample_grid::SampleGrid;

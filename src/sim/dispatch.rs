@@ -100,7 +100,7 @@ impl World {
     /// Sends what the recorder has waiting, if nothing of it is in flight.
     pub(super) fn send_next_event(&mut self, process: ProcessIndex, component: ComponentIndex, row: ClientRow) {
         let slot = &mut self.processes[process].components[component];
-        let Some((cause, request)) = slot.recorders.get_mut(&row).and_then(EventRecorder::next) else { return };
+        let Some((cause, request)) = slot.recorders.get_mut(&row).and_then(EventRecorder::next_request) else { return };
         slot.in_flight += 1;
         self.send(process, row, ClientUse::Events, Sender::Recorder { component, row }, request, cause);
     }
