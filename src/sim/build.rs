@@ -66,6 +66,7 @@ impl World {
         };
         let begin = world.note(RecordId(0), None, Action::User, None, "the scenario begins");
         world.put_objects(begin)?;
+        world.load_images();
         world.schedule_plan();
         Ok(world)
     }

@@ -8,7 +8,8 @@ use crate::engine::calendar::Nature;
 use crate::model::name::hash_text;
 use crate::model::{Action, Cause, Name, RecordId, Request, Span};
 
-use super::event::{ComponentIndex, ContainerEvent, Event, ProcessIndex, TimerEvent};
+use super::event::{ComponentIndex, Event, ProcessIndex, TimerEvent};
+use super::physical::Asked;
 use super::world::{InFlight, Sender, World};
 
 /// Latency of requests; the parts of one request share the occurrence.
@@ -72,11 +73,7 @@ impl World {
                 self.report(process, component, row, report, cause);
             }
             Effect::Container { notice, image, entity } => {
-                let times = self.step_times(&notice);
-                let span = self.plant.begin(&notice, &image, entity, &times, self.calendar.now(), &mut self.draws);
-                let event = ContainerEvent { owner: (process, component), notice, cause };
-                let at = self.calendar.now() + span;
-                self.calendar.schedule(at, Nature::Work, Event::ContainerStep(Box::new(event)));
+                self.container_begins((process, component), Asked { notice, image, entity }, cause);
             }
         }
     }

@@ -1,12 +1,43 @@
 //! The physical world in the loop: how long a container's steps take, and when they end.
 
-use crate::component::{ContainerNotice, Input};
-use crate::model::{Kind, Name, Object};
+use crate::component::{ContainerNotice, ContainerStep, Input};
+use crate::engine::calendar::Nature;
+use crate::model::record::Detail;
+use crate::model::{Action, Cause, Kind, Name, Object, RecordId};
 use crate::plant::StepTimes;
 
-use super::event::ContainerEvent;
+use super::event::{ComponentIndex, ContainerEvent, Event, ProcessIndex};
 use super::plan::ContainerRule;
 use super::world::World;
+
+/// A step of a container that a kubelet asks for.
+pub(super) struct Asked {
+    /// What a notice will repeat.
+    pub notice: ContainerNotice,
+    /// Its image.
+    pub image: Name,
+    /// For whom its times are drawn.
+    pub entity: u64,
+}
+
+fn begin_words(step: ContainerStep) -> Option<&'static str> {
+    match step {
+        ContainerStep::Pull => Some("pulling image of container"),
+        ContainerStep::Start => Some("starting container"),
+        ContainerStep::Stop { .. } => Some("stopping container"),
+        ContainerStep::Ready | ContainerStep::Complete => None,
+    }
+}
+
+fn end_words(step: ContainerStep) -> &'static str {
+    match step {
+        ContainerStep::Pull => "pulled image of container",
+        ContainerStep::Start => "started container",
+        ContainerStep::Ready => "ready: container",
+        ContainerStep::Stop { .. } => "stopped container",
+        ContainerStep::Complete => "completed: container",
+    }
+}
 
 impl World {
     /// How long the steps of a container of this pod take: the first rule for its owner, else the default.
@@ -44,12 +75,42 @@ impl World {
         }
     }
 
+    /// A kubelet asks for a step of a container; the plant says how long it takes.
+    pub(super) fn container_begins(&mut self, owner: (ProcessIndex, ComponentIndex), asked: Asked, cause: Cause) {
+        let Asked { notice, image, entity } = asked;
+        let times = self.step_times(&notice);
+        let now = self.calendar.now();
+        let span = self.plant.begin(&notice, &image, entity, &times, now, &mut self.draws);
+        let cause = match begin_words(notice.step) {
+            Some(words) => self.note_container(cause, &notice, words),
+            None => cause,
+        };
+        let event = ContainerEvent { owner, notice, cause };
+        self.calendar.schedule(now + span, Nature::Work, Event::ContainerStep(Box::new(event)));
+    }
+
     /// A step is over: the plant changes, and the kubelets may notice.
     pub(super) fn container_step(&mut self, step: ContainerEvent) {
         self.plant.finish(&step.notice, self.calendar.now());
+        let record = self.note_container(step.cause, &step.notice, end_words(step.notice.step));
         let (process, component) = step.owner;
         if self.processes[process].started {
-            self.hand(process, component, Input::Container(step.notice), step.cause);
+            self.hand(process, component, Input::Container(step.notice), record);
+        }
+    }
+
+    fn note_container(&mut self, cause: Cause, notice: &ContainerNotice, words: &'static str) -> RecordId {
+        let detail = Detail::Number(words, i64::from(notice.container));
+        self.note(cause, None, Action::Container, Some(notice.pod.clone()), detail)
+    }
+
+    /// The images that nodes bring along.
+    pub(super) fn load_images(&mut self) {
+        let nodes: Vec<_> = self.api.truth().iter(Kind::Node).filter_map(|object| object.as_node().cloned()).collect();
+        for node in nodes {
+            for name in node.images.iter().flat_map(|image| &image.names) {
+                self.plant.add_image(&node.meta.name, name);
+            }
         }
     }
 

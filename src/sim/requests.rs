@@ -4,7 +4,7 @@ use crate::apiserver::Writer;
 use crate::component::draw_span;
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Kind, RecordId, Request, Span};
+use crate::model::{Action, Answer, ApiResult, Kind, Object, RecordId, Request, Span};
 use crate::rules::admission::NodeRegistration;
 
 use super::dispatch::REQUEST_LATENCY;
@@ -55,6 +55,9 @@ impl World {
         self.name_component(id);
         if was_there && let Some(key) = key.filter(|key| self.api.truth().get(key).is_none()) {
             self.note(record, None, Action::Remove, Some(key), Detail::None);
+            if let Ok(Answer::Object(Object::Pod(pod))) = &executed.result {
+                self.plant.forget(&pod.meta.uid);
+            }
         }
         let flight = self.requests.get_mut(id);
         flight.cause = record;
