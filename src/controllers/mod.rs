@@ -4,6 +4,7 @@ pub mod claim;
 pub mod consistency;
 pub mod deployment;
 pub mod expectations;
+pub mod garbage_collector;
 pub mod replica_set;
 
 #[cfg(test)]

@@ -55,6 +55,8 @@ pub const MIN_RESYNC_PERIOD: Span = Span::from_seconds(12 * 3600);
 pub const REPLICASET_SYNCS: u32 = 5;
 /// `--concurrent-deployment-syncs`.
 pub const DEPLOYMENT_SYNCS: u32 = 5;
+/// `--concurrent-gc-syncs`.
+pub const GC_SYNCS: u32 = 20;
 /// Computing time of a reconcile.
 pub const RECONCILE_TIME: Span = Span::ZERO;
 /// kube-controller-manager's client.
@@ -128,6 +130,7 @@ pub fn rows() -> Vec<Row> {
         ),
         row("`--concurrent-replicaset-syncs`", REPLICASET_SYNCS, KUBERNETES, "workers of the ReplicaSet controller"),
         row("`--concurrent-deployment-syncs`", DEPLOYMENT_SYNCS, KUBERNETES, "workers of the Deployment controller"),
+        row("`--concurrent-gc-syncs`", GC_SYNCS, KUBERNETES, "workers of the garbage collector"),
         row(
             "`spec.controlPlane.controllerManager.reconcileTime`",
             RECONCILE_TIME,

@@ -11,6 +11,7 @@ use crate::rules::{go_duration, suggest};
 enum Effect {
     MinResyncPeriod,
     ReplicasetSyncs,
+    GcSyncs,
     DeploymentSyncs,
     Qps,
     Burst,
@@ -29,6 +30,7 @@ const CONTROLLER_MANAGER: &[(&str, Effect)] = &[
     ("--min-resync-period", Effect::MinResyncPeriod),
     ("--concurrent-replicaset-syncs", Effect::ReplicasetSyncs),
     ("--concurrent-deployment-syncs", Effect::DeploymentSyncs),
+    ("--concurrent-gc-syncs", Effect::GcSyncs),
     ("--kube-api-qps", Effect::Qps),
     ("--kube-api-burst", Effect::Burst),
 ];
@@ -98,7 +100,6 @@ const CONTROLLER_MANAGER_WITHOUT_EFFECT: &[&str] = &[
     "--concurrent-daemonset-syncs",
     "--concurrent-endpoint-syncs",
     "--concurrent-ephemeralvolume-syncs",
-    "--concurrent-gc-syncs",
     "--concurrent-horizontal-pod-autoscaler-syncs",
     "--concurrent-job-syncs",
     "--concurrent-namespace-syncs",
@@ -187,6 +188,8 @@ pub struct Flags {
     pub replicaset_syncs: Option<u32>,
     /// `--concurrent-deployment-syncs`.
     pub deployment_syncs: Option<u32>,
+    /// `--concurrent-gc-syncs`.
+    pub gc_syncs: Option<u32>,
     /// `--kube-api-qps`; negative for no limit.
     pub qps: Option<f64>,
     /// `--kube-api-burst`.
@@ -236,6 +239,7 @@ fn set(flags: &mut Flags, effect: Effect, value: Option<&str>) -> Result<(), &'s
             let ns = go_duration::parse(value).ok().filter(|ns| *ns >= 0).ok_or("a duration such as 12h or 5m")?;
             flags.min_resync_period = Some(Span(ns));
         }
+        Effect::GcSyncs => flags.gc_syncs = Some(workers()?),
         Effect::ReplicasetSyncs => flags.replicaset_syncs = Some(workers()?),
         Effect::DeploymentSyncs => flags.deployment_syncs = Some(workers()?),
         Effect::Qps => {

@@ -159,6 +159,7 @@ impl World<'_> {
                 defaults::DEPLOYMENT_SYNCS,
                 &plane.deployment_time,
             )),
+            ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
         ];
         let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
             cycle: constant(defaults::SCHEDULING_CYCLE),

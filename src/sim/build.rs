@@ -9,6 +9,7 @@ use crate::client::process::Process;
 use crate::component::{Component, Informers};
 use crate::controllers::consistency::Consistency;
 use crate::controllers::deployment::DeploymentController;
+use crate::controllers::garbage_collector::GarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
@@ -147,6 +148,9 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
         }
         ComponentPlan::Deployment(queue) => {
             Box::new(QueueController::new(DeploymentController::new(), settings(queue)))
+        }
+        ComponentPlan::GarbageCollector(queue) => {
+            Box::new(QueueController::new(GarbageCollector::new(), settings(queue)))
         }
         ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
             cycle: scheduler.cycle.clone(),

@@ -152,6 +152,8 @@ pub enum ComponentPlan {
     ReplicaSet(QueuePlan),
     /// The Deployment controller.
     Deployment(QueuePlan),
+    /// The garbage collector.
+    GarbageCollector(QueuePlan),
     /// kube-scheduler.
     Scheduler(SchedulerPlan),
     /// The kubelets of all nodes.
