@@ -204,6 +204,15 @@ fn dedup_fails_without_resync_and_with_pods_that_become_ready_one_by_one() {
     }
 }
 
+/// Swarm: a command at 0s found kubectl not yet started.
+#[test]
+fn a_command_at_the_first_instant_is_carried_out() {
+    let mut early = plan("quickstart", "");
+    early.timeline[0].at = Span::ZERO;
+    let (world, _) = run_until(&early, Span::from_seconds(30));
+    assert_eq!(active_pods(&world), 5);
+}
+
 #[test]
 fn every_shipped_scenario_has_a_counter_test() {
     let names: Vec<_> = scenario_files().iter().map(|file| file.file_stem().unwrap().to_owned()).collect();
