@@ -10,7 +10,7 @@
 
 use rand_distr::{Distribution as _, Open01, StandardUniform, Uniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+use rand::SeedableRng;
 
 use super::normal;
 use crate::model::{Distribution, Span};
