@@ -28,6 +28,8 @@ pub struct LogEntry {
 struct Log {
     first: u64,
     entries: VecDeque<LogEntry>,
+    /// Revision of the newest entry that was forgotten.
+    compacted: Rv,
 }
 
 /// The store.
@@ -161,11 +163,19 @@ impl Etcd {
         log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
     }
 
+    /// The newest revision of a kind that its log has forgotten; 0 when it holds all.
+    pub(super) fn compacted(&self, kind: Kind) -> Rv {
+        self.logs[kind as usize].compacted
+    }
+
     /// Forgets the log entries of a kind before this number.
     pub(super) fn compact(&mut self, kind: Kind, before: u64) {
         let log = &mut self.logs[kind as usize];
-        while log.first < before && log.entries.pop_front().is_some() {
+        while log.first < before
+            && let Some(entry) = log.entries.pop_front()
+        {
             log.first += 1;
+            log.compacted = entry.rv;
         }
     }
 }

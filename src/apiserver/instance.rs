@@ -1,6 +1,6 @@
 //! An API server instance: serves requests from etcd and keeps the watches of its clients.
 
-use crate::model::api::ObjectSelector;
+use crate::model::api::{ObjectSelector, Reason};
 use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Map, Name, Object, Rv, Time};
 use crate::rules::admission::AdmittedSpecs;
 
@@ -78,6 +78,10 @@ impl ApiServer {
         selector: ObjectSelector,
         from: Rv,
     ) -> Result<WatchId, ApiError> {
+        let compacted = self.etcd.compacted(kind);
+        if from < compacted {
+            return Err(ApiError::new(Reason::Expired, format!("too old resource version: {from} ({compacted})")));
+        }
         let mut cursor = self.etcd.log_end(kind);
         while let Some(entry) = cursor.checked_sub(1).and_then(|number| self.etcd.log_entry(kind, number)) {
             if entry.rv <= from {

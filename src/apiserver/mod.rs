@@ -12,6 +12,9 @@ mod pods;
 pub mod verbs;
 pub mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub use etcd::Etcd;
 pub use instance::ApiServer;
 pub use verbs::{Executed, Writer};

@@ -6,7 +6,7 @@
 
 use crate::component::{Draws, Purpose};
 use crate::model::name::hash_text;
-use crate::model::{Map, Meta, Name, Uid};
+use crate::model::{Kind, Map, Meta, Name, Uid};
 
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const NAME_SUFFIX: Purpose = Purpose("name-suffix");
@@ -35,7 +35,7 @@ impl Naming {
             return Name::new(format!("{prefix}{count}"));
         }
         let text = prefix.as_str();
-        let cut = &text[..text.len().min(LONGEST_PREFIX)];
+        let cut = &text[..text.floor_char_boundary(LONGEST_PREFIX)];
         let entity = hash_text(text) ^ namespace.stable_hash().rotate_left(13);
         let mut bits = draws.bits(NAME_SUFFIX, entity, *count);
         let mut name = String::with_capacity(cut.len() + 5);
@@ -47,6 +47,24 @@ impl Naming {
         Name::from(name)
     }
 
+    /// How many objects of this name there were, this one included. Nothing is kept for names that are not given twice:
+    /// those of Events, and those the server chose (which the owner's counter sets apart).
+    fn incarnation(&mut self, kind: &'static str, meta: &Meta) -> u64 {
+        if kind == Kind::Event.as_str() {
+            return 1;
+        }
+        if !meta.generate_name.is_empty() {
+            let prefix = Name::new(format!("{}/{}", meta.namespace, meta.generate_name));
+            if let Some(count) = self.created.get(&prefix) {
+                return *count;
+            }
+        }
+        let name = Name::new(format!("{kind} {}/{}", meta.namespace, meta.name));
+        let count = self.created.entry(name).or_insert(0);
+        *count += 1;
+        *count
+    }
+
     /// The uid of a new object with this metadata.
     pub fn next_uid(&mut self, kind: &'static str, meta: &Meta, draws: &mut dyn Draws) -> Uid {
         self.uids += 1;
@@ -55,11 +73,9 @@ impl Naming {
         }
         let entity =
             hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
-        let incarnation =
-            self.created.entry(Name::new(format!("{kind} {}/{}", meta.namespace, meta.name))).or_insert(0);
-        *incarnation += 1;
-        let high = draws.bits(UID, entity, *incarnation * 2);
-        let low = draws.bits(UID, entity, *incarnation * 2 + 1);
+        let incarnation = self.incarnation(kind, meta);
+        let high = draws.bits(UID, entity, incarnation * 2);
+        let low = draws.bits(UID, entity, incarnation * 2 + 1);
         // Version 4, variant 1, as the real server's uids are.
         let (high, low) = (high & 0xffff_ffff_ffff_0fff | 0x4000, low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000);
         Name::from(format!(

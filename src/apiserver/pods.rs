@@ -24,7 +24,11 @@ pub(super) enum DeletionStep {
 pub(super) fn deletion(pod: &Rc<Pod>, grace_seconds: Option<i64>, now: Time) -> DeletionStep {
     let immediate = pod.node_name.is_empty() || pod.is_terminal();
     let own = pod.spec.termination_grace_period_seconds;
-    let grace = if immediate { 0 } else { grace_seconds.unwrap_or(own).max(0) };
+    let grace = match grace_seconds.unwrap_or(own) {
+        _ if immediate => 0,
+        negative if negative < 0 => 1,
+        grace => grace,
+    };
     let mut marked = (**pod).clone();
     match pod.meta.deletion {
         Some(running) if grace > 0 && grace >= running.grace_seconds => return DeletionStep::Nothing,
@@ -36,7 +40,13 @@ pub(super) fn deletion(pod: &Rc<Pod>, grace_seconds: Option<i64>, now: Time) -> 
     if pod.meta.deletion.is_none() {
         marked.meta.generation += 1;
     }
-    let at = (now + Span::from_seconds(grace)).truncated_to_seconds();
+    // A shorter grace counts from the first DELETE, as the longer one did.
+    let begun = pod
+        .meta
+        .deletion
+        .filter(|_| grace > 0)
+        .map_or(now, |running| running.at - Span::from_seconds(running.grace_seconds));
+    let at = (begun + Span::from_seconds(grace)).truncated_to_seconds();
     marked.meta.deletion = Some(Deletion { at, grace_seconds: grace });
     if grace > 0 || pod.meta.has_finalizers() {
         return DeletionStep::Mark(marked);

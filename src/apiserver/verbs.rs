@@ -9,14 +9,19 @@ use std::rc::Rc;
 use crate::component::Draws;
 use crate::model::api::Reason;
 use crate::model::{
-    Answer, ApiError, ApiResult, Cause, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name, Object, Patch, Pod,
-    Preconditions, ReplicaSet, Request, Rv, Time,
+    Answer, ApiError, ApiResult, Cause, Deletion, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name, Namespace,
+    Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time,
 };
 use crate::rules::admission::{self, NodeRegistration};
 use crate::rules::{codec, patch};
 
 use super::instance::ApiServer;
 use super::pods;
+
+/// Namespaces that the API server does not let go.
+///
+/// Upstream: plugin/pkg/admission/namespace/lifecycle/admission.go, v1.36.
+const UNDELETABLE_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// Who writes, when, and because of which record.
 pub struct Writer<'a> {
@@ -75,6 +80,11 @@ impl ApiServer {
             self.choose_name(&mut object, writer)?;
         }
         let key = object.key();
+        // Objects that are there when the run begins may come from `kubectl get -o yaml`, version and all.
+        if object.meta().resource_version.0 != 0 && writer.existing == NodeRegistration::New {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::new(Reason::InternalError, message));
+        }
         if self.etcd.get(&key).is_some() {
             let message = format!("{} \"{}\" already exists", kind.qualified_plural(), key.name);
             return Err(ApiError::new(Reason::AlreadyExists, message));
@@ -138,15 +148,7 @@ impl ApiServer {
     fn current(&self, key: &Key, expected: Rv) -> Result<Object, ApiError> {
         let stored = self.etcd.get(key).ok_or_else(|| ApiError::not_found(key))?;
         if expected.0 != 0 && stored.meta().resource_version != expected {
-            return Err(ApiError::new(
-                Reason::Conflict,
-                format!(
-                    "Operation cannot be fulfilled on {} \"{}\": the object has been modified; please apply your changes \
-                     to the latest version and try again",
-                    key.kind.qualified_plural(),
-                    key.name
-                ),
-            ));
+            return Err(stale(key));
         }
         Ok(stored.clone())
     }
@@ -154,6 +156,7 @@ impl ApiServer {
     fn update(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let key = new.key();
         let stored = self.current(&key, new.meta().resource_version)?;
+        check_uid(new.meta(), &stored)?;
         let mut merged = new.clone();
         keep_server_fields(&mut merged, &stored);
         keep_status(&mut merged, &stored);
@@ -162,9 +165,13 @@ impl ApiServer {
 
     fn update_status(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let stored = self.current(&new.key(), new.meta().resource_version)?;
+        check_uid(new.meta(), &stored)?;
         let mut merged = new.clone();
         keep_server_fields(&mut merged, &stored);
         keep_spec(&mut merged, &stored);
+        if let (Object::Deployment(merged), Object::Deployment(stored)) = (&mut merged, &stored) {
+            Rc::make_mut(merged).meta.labels = stored.meta.labels.clone();
+        }
         self.commit_status(&stored, merged, writer)
     }
 
@@ -173,6 +180,8 @@ impl ApiServer {
         if merged == *stored {
             return Ok(Answer::Object(stored.clone()));
         }
+        check_finalizers(&merged, stored)?;
+        validate_change(&merged, stored)?;
         if has_generation(stored.kind()) && spec_differs(stored, &merged) {
             merged.meta_mut().generation += 1;
         }
@@ -236,6 +245,7 @@ impl ApiServer {
                 problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))
         })?;
+        check_identity(&merged, stored)?;
         keep_server_fields(&mut merged, stored);
         keep_status(&mut merged, stored);
         if !spec_differs(stored, &merged) {
@@ -265,16 +275,34 @@ impl ApiServer {
         if let Object::Pod(pod) = &stored {
             return Ok(self.delete_pod(pod, grace_seconds, writer));
         }
+        if let Object::Namespace(namespace) = &stored {
+            return self.delete_namespace(namespace, writer);
+        }
         if meta.has_finalizers() {
             if meta.is_deleting() {
                 return Ok(Answer::Object(stored));
             }
             let mut marked = stored.clone();
-            marked.meta_mut().deletion =
-                Some(crate::model::Deletion { at: writer.now.truncated_to_seconds(), grace_seconds: 0 });
+            marked.meta_mut().deletion = Some(Deletion { at: writer.now.truncated_to_seconds(), grace_seconds: 0 });
             return Ok(Answer::Object(self.etcd.put(marked, writer.now, writer.cause)));
         }
         Ok(self.etcd.remove(key, writer.now, writer.cause).map_or(Answer::Done(Rv(0)), Answer::Object))
+    }
+
+    /// DIVERGES: nobody empties a namespace that is being deleted, so it stays Terminating with its objects.
+    fn delete_namespace(&mut self, namespace: &Rc<Namespace>, writer: &mut Writer<'_>) -> ApiResult {
+        let name = &namespace.meta.name;
+        if UNDELETABLE_NAMESPACES.iter().any(|undeletable| name == *undeletable) {
+            let message = format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
+            return Err(ApiError::new(Reason::Forbidden, message));
+        }
+        if namespace.terminating {
+            return Ok(Answer::Object(namespace.clone().into()));
+        }
+        let mut marked = (**namespace).clone();
+        marked.terminating = true;
+        marked.meta.deletion = Some(Deletion { at: writer.now.truncated_to_seconds(), grace_seconds: 0 });
+        Ok(Answer::Object(self.etcd.put(marked.into(), writer.now, writer.cause)))
     }
 
     fn delete_pod(&mut self, pod: &Rc<Pod>, grace_seconds: Option<i64>, writer: &mut Writer<'_>) -> Answer {
@@ -364,6 +392,92 @@ fn reset_status(object: &mut Object) {
     }
 }
 
+/// A PUT that names another uid means an object that is gone.
+fn check_uid(new: &Meta, stored: &Object) -> Result<(), ApiError> {
+    if new.uid.is_empty() || new.uid == stored.meta().uid {
+        return Ok(());
+    }
+    let message = format!(
+        "Operation cannot be fulfilled on {} \"{}\": Precondition failed: UID in precondition: {}, UID in object meta: {}",
+        stored.kind().qualified_plural(),
+        new.name,
+        new.uid,
+        stored.meta().uid
+    );
+    Err(ApiError::new(Reason::Conflict, message))
+}
+
+/// A patch cannot make an object another one, and may say which version it is for.
+fn check_identity(merged: &Object, stored: &Object) -> Result<(), ApiError> {
+    let (new, old) = (merged.key(), stored.key());
+    if new.kind != old.kind || new.namespace != old.namespace || new.name != old.name {
+        let message = format!("the patch would make {old} into {new}, which does not match the URL");
+        return Err(ApiError::new(Reason::BadRequest, message));
+    }
+    check_uid(merged.meta(), stored)?;
+    let version = merged.meta().resource_version;
+    if version.0 != 0 && version != stored.meta().resource_version {
+        return Err(stale(&old));
+    }
+    Ok(())
+}
+
+fn stale(key: &Key) -> ApiError {
+    let message = format!(
+        "Operation cannot be fulfilled on {} \"{}\": the object has been modified; please apply your changes to the latest \
+         version and try again",
+        key.kind.qualified_plural(),
+        key.name
+    );
+    ApiError::new(Reason::Conflict, message)
+}
+
+/// The rules on values that a change of a workload can break: what is stored must be something its controller can work on.
+///
+/// Upstream: pkg/apis/apps/validation/validation.go, v1.36.
+fn validate_change(merged: &Object, stored: &Object) -> Result<(), ApiError> {
+    let parts = |object: &Object| match object {
+        Object::Deployment(d) => Some((d.spec.replicas, d.spec.selector.clone(), d.spec.template.clone())),
+        Object::ReplicaSet(set) => Some((set.spec.replicas, set.spec.selector.clone(), set.spec.template.clone())),
+        _ => None,
+    };
+    let (Some((replicas, selector, template)), Some((_, old_selector, _))) = (parts(merged), parts(stored)) else {
+        return Ok(());
+    };
+    let problem = if replicas < 0 {
+        "spec.replicas: Invalid value: must be greater than or equal to 0"
+    } else if selector != old_selector {
+        "spec.selector: Invalid value: field is immutable"
+    } else if !selector.matches(&template.labels) {
+        "spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`"
+    } else if template.spec.containers.is_empty() {
+        "spec.template.spec.containers: Required value"
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::new(Reason::Invalid, problem))
+}
+
+/// Nobody may begin to hold an object that is on its way out.
+fn check_finalizers(merged: &Object, stored: &Object) -> Result<(), ApiError> {
+    if !stored.meta().is_deleting() {
+        return Ok(());
+    }
+    let held: &[Name] = stored.meta().finalizers.as_deref().unwrap_or_default();
+    let new =
+        merged.meta().finalizers.iter().flat_map(|finalizers| finalizers.iter()).find(|name| !held.contains(name));
+    match new {
+        None => Ok(()),
+        Some(name) => Err(ApiError::new(
+            Reason::Invalid,
+            format!(
+                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new \
+                 finalizers [{name}]"
+            ),
+        )),
+    }
+}
+
 /// Metadata that only the server changes.
 fn keep_server_fields(merged: &mut Object, stored: &Object) {
     let from = stored.meta().clone();
@@ -417,7 +531,6 @@ fn keep_spec(merged: &mut Object, stored: &Object) {
             let merged = Rc::make_mut(merged);
             merged.spec = stored.spec.clone();
             merged.source = stored.source.clone();
-            merged.meta.labels = stored.meta.labels.clone();
         }
         (Object::Node(merged), Object::Node(stored)) => {
             let merged = Rc::make_mut(merged);

@@ -78,6 +78,18 @@ impl<R: Reconciler + 'static> QueueController<R> {
         }
     }
 
+    /// The reconciler, for tests.
+    #[cfg(test)]
+    pub(crate) fn reconciler(&self) -> &R {
+        &self.reconciler
+    }
+
+    /// The reconciler, to change a test's script.
+    #[cfg(test)]
+    pub(crate) fn reconciler_mut(&mut self) -> &mut R {
+        &mut self.reconciler
+    }
+
     fn enqueue(&mut self, enqueue: Enqueue, ctx: &mut Context<'_>) {
         match enqueue {
             Enqueue::Now(key) => {
@@ -91,9 +103,11 @@ impl<R: Reconciler + 'static> QueueController<R> {
                 ctx.out.record(action, Some(key), detail);
             }
             Enqueue::After(key, delay) => {
-                self.planned.insert(key.clone());
                 let id = RecordId(ctx.out.next_record());
                 let added = self.queue.add_after(key.clone(), delay, ctx.now, id);
+                if matches!(added, AddedLater::Delayed { .. } | AddedLater::Coalesced { .. }) {
+                    self.planned.insert(key.clone());
+                }
                 self.record_later(key, delay, added, "after", ctx);
             }
         }

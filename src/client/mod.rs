@@ -7,7 +7,11 @@ pub mod controller;
 pub mod event_recorder;
 pub mod informers;
 pub mod process;
+pub mod recency_map;
 pub mod reconciler;
 pub mod reflector;
 pub mod token_bucket;
 pub mod workqueue;
+
+#[cfg(test)]
+mod tests;

@@ -36,9 +36,10 @@ pub fn upsert(informer: &mut Informer, object: Object) -> Change {
     }
 }
 
-/// Applies a DELETED object; `None` when the cache did not hold it.
-pub fn delete(informer: &mut Informer, last: Object) -> Option<Change> {
+/// Applies a DELETED object. Handlers are told even if the cache never held it (its ADDED was lost): recorded in
+/// vectors/clientgo/informer.jsonl, inf-rnd-054.
+pub fn delete(informer: &mut Informer, last: Object) -> Change {
     informer.last_rv = informer.last_rv.max(last.meta().resource_version);
-    informer.cache.remove(&last.key())?;
-    Some(Change::Deleted { last, tombstone: false })
+    informer.cache.remove(&last.key());
+    Change::Deleted { last, tombstone: false }
 }

@@ -16,7 +16,7 @@ use crate::probes::world_view::WorldView;
 use crate::report::output_folder::{OutputError, OutputFolder};
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
-use crate::sim::plan::End;
+use crate::sim::plan::{End, FaultAction, FaultPlan};
 use crate::sim::{Ending, Plan, World};
 use crate::trace::events_csv::EventsCsv;
 use crate::trace::metrics_csv::MetricsCsv;
@@ -107,7 +107,7 @@ pub fn run(
     watcher.expectations.finish(ended_at, &WorldView { world: &world, now: ended_at });
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
-    let chart_data = chart_data(&plan, &mut watcher);
+    let chart_data = chart_data(&plan, &mut watcher, ended_at - plan.start_at);
     if let Some((folder, prefix)) = folder {
         close_files(&mut watcher, folder, prefix)?;
         if !prefix.is_empty() {
@@ -184,10 +184,10 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
     summary
 }
 
-fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>) -> ChartData {
+fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
     let spans = plan.faults.iter().map(|fault| FaultSpan {
         from: fault.at.as_seconds(),
-        to: (fault.at + fault.duration.unwrap_or(Span::ZERO)).as_seconds(),
+        to: end_of_fault(fault, simulated).as_seconds(),
         label: fault.text.clone(),
     });
     let marks = plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
@@ -197,6 +197,16 @@ fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>) -> ChartData {
         spans: spans.collect(),
         marks: marks.collect(),
     }
+}
+
+/// When a fault is over, from the start of the run.
+fn end_of_fault(fault: &FaultPlan, simulated: Span) -> Span {
+    let lasts = match (fault.duration, &fault.action) {
+        (Some(duration), _) => duration,
+        (None, FaultAction::Kill { restart_after, .. }) => *restart_after,
+        (None, FaultAction::DropWatchEvents { .. } | FaultAction::DelayWatch { .. }) => return simulated.max(fault.at),
+    };
+    fault.at + lasts
 }
 
 fn final_objects(world: &World) -> Vec<Json> {

@@ -114,7 +114,7 @@ impl Kubectl {
                 Err(_) => unreachable!("it was decoded before the GET"),
             },
             (Waiting::Get(value), Ok(Answer::Object(existing))) => {
-                // DIVERGES: apply is a merge patch of the manifest; fields removed from the manifest stay.
+                // DIVERGES: apply is a strategic merge patch of the manifest; fields removed from the manifest stay.
                 let patch = Patch::Strategic(std::rc::Rc::new((*value).clone()));
                 self.send(Request::Patch { key: existing.key(), patch }, Waiting::Last, ctx);
             }

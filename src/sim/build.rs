@@ -43,7 +43,6 @@ impl World {
     pub fn new(plan: Arc<Plan>) -> Result<World, String> {
         let mut api = ApiServer::new(Naming::new(plan.names_by_counter));
         api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
-        let faults = plan.faults.len();
         let last_expectation = super::plan::last_bound(&plan);
         let mut world = World {
             calendar: Calendar::new(plan.start_at),
@@ -59,7 +58,6 @@ impl World {
             fresh: Vec::new(),
             idle_watches: Vec::new(),
             deliveries: 0,
-            fault_records: vec![RecordId(0); faults],
             looked_at: None,
             last_expectation,
             ended_at: None,
@@ -75,7 +73,10 @@ impl World {
     /// Puts the plan's objects, and the namespaces they need, into etcd.
     fn put_objects(&mut self, cause: Cause) -> Result<(), String> {
         let plan = self.plan.clone();
-        for value in &plan.objects {
+        // A namespace's own manifest may stand behind those of its objects.
+        let is_namespace = |value: &&Arc<serde_json::Value>| value["kind"] == Kind::Namespace.as_str();
+        let others = plan.objects.iter().filter(|value| !is_namespace(value));
+        for value in plan.objects.iter().filter(is_namespace).chain(others) {
             let object = codec::decode(value).map_err(|problems| {
                 let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
                 texts.join("; ")

@@ -83,15 +83,13 @@ impl World {
         self.api.watch_mut(id).expect("open").lost.swap_remove(&key);
         let informer = self.processes[process].informers.get_informer_mut(key.kind).expect("it watches the kind");
         let change = match event.event_type {
-            EventKind::Added | EventKind::Modified => Some(reflector::upsert(informer, event.object.clone())),
+            EventKind::Added | EventKind::Modified => reflector::upsert(informer, event.object.clone()),
             EventKind::Deleted => reflector::delete(informer, event.object.clone()),
         };
         let words = Detail::Words(event.event_type.as_str());
         let record = self.note(event.cause, Some(process), Action::Deliver, Some(key), words);
-        if let Some(change) = change {
-            let delta = Delta { change, is_resync: false, is_initial: false };
-            self.call_handlers(process, delta, record, Some(&event));
-        }
+        let delta = Delta { change, is_resync: false, is_initial: false };
+        self.call_handlers(process, delta, record, Some(&event));
     }
 
     /// Calls the handlers of every component that watches the kind, unless a fault takes the call.
@@ -152,14 +150,15 @@ impl World {
         let count = items.len() as i64;
         let deltas = reflector::replace(informer, items, resource_version);
         let record = self.note(cause, Some(process), Action::Relist, None, Detail::Number(kind.info().plural, count));
-        let id = self
-            .api
-            .open_watch((process, incarnation), kind, selector, resource_version)
-            .expect("the log reaches back to a list that just arrived");
+        let watch = self.api.open_watch((process, incarnation), kind, selector, resource_version);
         for delta in deltas {
             self.call_handlers(process, delta, record, None);
         }
-        self.schedule_batch(id);
+        match watch {
+            Ok(id) => self.schedule_batch(id),
+            // DIVERGES: upstream's reflector waits for its back-off (0.8 s and more) before it lists again.
+            Err(_) => self.send_list(process, kind, record),
+        }
         self.start_when_synced(process, record);
     }
 

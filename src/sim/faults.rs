@@ -1,4 +1,4 @@
-//! Which faults are active, and what they do to watch events on their way.
+//! Which faults are under way, and what they do to watch events on their way.
 
 use std::sync::Arc;
 
@@ -16,20 +16,14 @@ const WATCH_FAULT: Purpose = Purpose("watch-fault-delay");
 #[derive(Clone, Debug)]
 pub struct Faults {
     plan: Arc<Plan>,
-    active: Vec<bool>,
     dropped: Vec<u64>,
 }
 
 impl Faults {
-    /// No fault is active yet.
+    /// None has struck yet.
     pub fn new(plan: Arc<Plan>) -> Faults {
         let count = plan.faults.len();
-        Faults { plan, active: vec![false; count], dropped: vec![0; count] }
-    }
-
-    /// A fault begins or ends.
-    pub fn set_active(&mut self, index: usize, active: bool) {
-        self.active[index] = active;
+        Faults { plan, dropped: vec![0; count] }
     }
 
     /// How many watch events each fault has taken.
@@ -78,6 +72,16 @@ impl Faults {
             }
         }
         delay
+    }
+
+    /// Whether a fault that has begun keeps the process down at this instant.
+    pub fn holds_down(&self, process: &Process, now: Time) -> bool {
+        self.plan.faults.iter().any(|fault| {
+            let FaultAction::Kill { process: to, restart_after } = &fault.action else { return false };
+            let begins = self.plan.start_at + fault.at;
+            let ends = begins + fault.duration.unwrap_or(*restart_after);
+            begins < now && now < ends && is_addressed(to, process, None)
+        })
     }
 
     /// Whether an instant lies within the fault, whose end is not part of it.

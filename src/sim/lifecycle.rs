@@ -16,7 +16,8 @@ const RESYNC_PERIOD: Purpose = Purpose("resync-period");
 impl World {
     /// A process starts with empty memory: informers list, components begin when all lists are there.
     pub(super) fn process_starts(&mut self, process: ProcessIndex, cause: Cause) {
-        if self.processes[process].alive {
+        // While a fault keeps the process down, its own start comes when that fault is over.
+        if self.processes[process].alive || self.faults.holds_down(&self.processes[process], self.calendar.now()) {
             return;
         }
         let components = super::build::components(&self.plan, process);
@@ -71,7 +72,7 @@ impl World {
     fn resync_period(&mut self, process: ProcessIndex, kind: Kind) -> Option<Span> {
         match self.plan.processes[process].resync {
             ResyncPlan::Never => None,
-            ResyncPlan::Every(period) => Some(period),
+            ResyncPlan::Every(period) => Some(period).filter(|period| *period > Span::ZERO),
             ResyncPlan::AtLeast(minimum) => {
                 let owner = &self.processes[process];
                 let entity = match self.plan.model.resync_draw {
@@ -112,11 +113,10 @@ impl World {
         let plan = self.plan.clone();
         let fault = &plan.faults[index];
         let record = self.note(RecordId(0), None, Action::Fault, None, format!("begins: {}", fault.text));
-        self.fault_records[index] = record;
         if let FaultAction::Kill { process, restart_after } = &fault.action {
             for target in self.addressed(process) {
                 self.process_stops(target, record);
-                let back = fault.duration.unwrap_or(*restart_after);
+                let back = fault.duration.unwrap_or(*restart_after).max(Span::ZERO);
                 let event = Event::ProcessStart { process: target, cause: record };
                 self.calendar.schedule(self.calendar.now() + back, Nature::Work, event);
             }
@@ -141,6 +141,10 @@ impl World {
         let record = self.note(RecordId(0), None, Action::User, None, text);
         let found = self.processes.iter().position(|process| process.name == super::build::KUBECTL);
         let kubectl = found.expect("a plan with a timeline has kubectl");
+        if !self.processes[kubectl].started {
+            self.note(record, Some(kubectl), Action::Decide, None, "the command is lost: kubectl does not run");
+            return;
+        }
         self.hand(kubectl, 0, Input::Timer { token: index as u64 }, record);
     }
 }

@@ -37,8 +37,6 @@ pub struct World {
     pub(super) idle_watches: Vec<WatchId>,
     /// Deliveries so far; the log is trimmed now and then.
     pub(super) deliveries: u64,
-    /// The record that each fault's begin made.
-    pub(super) fault_records: Vec<RecordId>,
     /// The last instant whose end the observer was told of.
     pub(super) looked_at: Option<Time>,
     /// The last instant an expectation asks for.
