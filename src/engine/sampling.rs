@@ -8,9 +8,9 @@
 //! quantile function over `libm` instead, which also keeps a draw increasing in its uniform: a scenario with longer
 //! times has every single time longer.
 
+use rand::SeedableRng;
 use rand_distr::{Distribution as _, Open01, StandardUniform, Uniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand::SeedableRng;
 
 use super::normal;
 use crate::model::{Distribution, Span};
