@@ -1,7 +1,7 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
-//! Read in this order: [`load`] (the entry point: files in, plans out), [`yaml`] (text to values with places), [`entry`]
-//! (reading a value field by field), [`file`] (the Scenario document) with its parts [`nodes`], [`faults`],
+//! Read in this order: [`load()`] (the entry point: files in, plans out), [`yaml`] (text to values with places), [`entry`]
+//! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
 //! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
 //! `--set`), [`resolve`] (all of it to a Plan), [`defaults`] (what holds when nothing is said), [`diagnostic`].
 

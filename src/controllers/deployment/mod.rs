@@ -6,7 +6,7 @@
 //! Upstream: kubernetes/kubernetes pkg/controller/deployment, v1.36. Not modelled: the rollback annotation that
 //! `extensions/v1beta1` left behind.
 
-mod component;
+pub mod component;
 pub mod fenceposts;
 pub mod journal;
 pub mod progress;

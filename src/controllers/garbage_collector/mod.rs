@@ -5,7 +5,7 @@
 //! Upstream: pkg/controller/garbagecollector/{garbagecollector.go,graph_builder.go}, v1.36. Not modelled yet: foreground
 //! and orphan propagation, several owners, owners of kinds we do not hold, removal of dangling references by patch.
 
-mod component;
+pub mod component;
 pub mod decide;
 
 pub use component::{GarbageCollector, State};

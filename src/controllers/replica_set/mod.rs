@@ -6,7 +6,7 @@
 //! Upstream: pkg/controller/replicaset/{replica_set,replica_set_utils}.go, pkg/controller/controller_utils.go, v1.36.
 //! Not modelled: ReplicationControllers; finalizers of pod templates.
 
-mod component;
+pub mod component;
 pub mod decide;
 pub mod rank;
 

@@ -1,7 +1,7 @@
 //! Manifests to objects and back.
 //!
-//! [`decode`] checks a manifest against the API's types, fills in the server's defaults and makes the object we hold;
-//! [`encode`] makes what `kubectl get -o json` prints.
+//! [`decode()`] checks a manifest against the API's types, fills in the server's defaults and makes the object we hold;
+//! [`encode()`] makes what `kubectl get -o json` prints.
 
 pub mod decode;
 pub mod defaults;
