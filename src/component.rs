@@ -314,18 +314,7 @@ impl Outbox {
     pub fn record(&mut self, action: Action, key: Option<Key>, detail: impl Into<Detail>) -> RecordId {
         let id = RecordId(self.next_record);
         self.next_record += 1;
-        self.records.push(Record {
-            id,
-            time: Time::default(),
-            cause: self.cause,
-            process: Name::EMPTY,
-            component: Name::EMPTY,
-            action,
-            key,
-            detail: detail.into(),
-            seen_rv: Rv(0),
-            truth_rv: Rv(0),
-        });
+        self.records.push(Record::new(id, self.cause, action, key, detail.into()));
         id
     }
 

@@ -109,7 +109,14 @@ pub fn run(
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &mut watcher, ended_at - plan.start_at);
     if let Some((folder, prefix)) = folder {
-        close_files(&mut watcher, folder, prefix)?;
+        match close_files(&mut watcher, folder, prefix) {
+            Err(error) if error.is_disk_full() => {
+                let names: Vec<String> = FILES.iter().map(|name| format!("{prefix}{name}")).collect();
+                folder.make_room(&names)?;
+                mark_full_disk(&mut summary);
+            }
+            closed => closed?,
+        }
         if !prefix.is_empty() {
             folder.write(&format!("{prefix}{FILE_NAME}"), summary.to_json().as_bytes())?;
         }
@@ -124,14 +131,22 @@ pub fn run(
     })
 }
 
+/// What a run writes while it goes on.
+const FILES: [&str; 3] = ["trace.csv", "events.csv", "metrics.csv"];
+
+fn mark_full_disk(summary: &mut Summary) {
+    summary.partial = true;
+    summary.partial_reason = Some("the disk is full: files end early, charts are missing".to_string());
+}
+
 fn open_files(folder: &OutputFolder, prefix: &str, plan: &Plan) -> Result<Files, OutputError> {
     let open = |name: &str| -> Result<Box<dyn Write>, OutputError> {
         Ok(Box::new(folder.create(&format!("{prefix}{name}"))?))
     };
     Ok(Files {
-        trace: CsvSink::new(open("trace.csv")?, plan.start_at),
-        events: EventsCsv::new(open("events.csv")?, plan.start_at),
-        metrics: MetricsCsv::new(open("metrics.csv")?, plan.start_at),
+        trace: CsvSink::new(open(FILES[0])?, plan.start_at),
+        events: EventsCsv::new(open(FILES[1])?, plan.start_at),
+        metrics: MetricsCsv::new(open(FILES[2])?, plan.start_at),
     })
 }
 
@@ -141,9 +156,9 @@ fn close_files(watcher: &mut Watcher<'_>, folder: &OutputFolder, prefix: &str) -
         let name = format!("{prefix}{name}");
         move |error| folder.write_error(&name, error)
     };
-    files.trace.finish().map(drop).map_err(failed("trace.csv"))?;
-    files.events.finish().map(drop).map_err(failed("events.csv"))?;
-    files.metrics.finish().map(drop).map_err(failed("metrics.csv"))
+    files.trace.finish().map(drop).map_err(failed(FILES[0]))?;
+    files.events.finish().map(drop).map_err(failed(FILES[1]))?;
+    files.metrics.finish().map(drop).map_err(failed(FILES[2]))
 }
 
 fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) -> Summary {
@@ -240,13 +255,25 @@ pub fn run_all(
             run(Arc::new(plan), index, folder.map(|folder| (folder, prefix.as_str())), progress)
         })
         .collect();
-    let outcomes = outcomes?;
+    let mut outcomes = outcomes?;
     if let Some(folder) = folder {
+        let is_full = outcomes.iter().any(|outcome| outcome.summary.partial && outcome.ending != Ending::Budget);
+        let charts = if is_full { Ok(()) } else { write_charts(&outcomes, folder) };
+        match charts {
+            Err(RunError::Output(error)) if error.is_disk_full() => {
+                folder.discard(CHARTS)?;
+                folder.make_room(&[])?;
+                outcomes.iter_mut().for_each(|outcome| mark_full_disk(&mut outcome.summary));
+            }
+            drawn => drawn?,
+        }
         folder.write(FILE_NAME, top_summary(&outcomes).to_json().as_bytes())?;
-        write_charts(&outcomes, folder)?;
     }
     Ok(outcomes)
 }
+
+/// Folder of the charts.
+const CHARTS: &str = "charts";
 
 /// The summary on top: the run's own, or that over all variants.
 pub fn top_summary(outcomes: &[Outcome]) -> Summary {
@@ -261,9 +288,9 @@ fn write_charts(outcomes: &[Outcome], folder: &OutputFolder) -> Result<(), RunEr
     let renderer = Renderer::default();
     for (stem, chart) in run_charts(&outcomes[0].summary.name, &data) {
         let drawing = svg::draw(&chart);
-        folder.write(&format!("charts/{stem}.svg"), drawing.as_bytes())?;
+        folder.write(&format!("{CHARTS}/{stem}.svg"), drawing.as_bytes())?;
         let png = renderer.png(&drawing).map_err(|error| RunError::Chart(error.to_string()))?;
-        folder.write(&format!("charts/{stem}.png"), &png)?;
+        folder.write(&format!("{CHARTS}/{stem}.png"), &png)?;
     }
     Ok(())
 }

@@ -182,3 +182,21 @@ pub struct Record {
     /// The newest version of the kind in the store.
     pub truth_rv: Rv,
 }
+
+impl Record {
+    /// A record that the loop has yet to complete with its time, who made it, and versions.
+    pub fn new(id: RecordId, cause: Cause, action: Action, key: Option<Key>, detail: Detail) -> Record {
+        Record {
+            id,
+            time: Time::default(),
+            cause,
+            process: Name::EMPTY,
+            component: Name::EMPTY,
+            action,
+            key,
+            detail,
+            seen_rv: Rv(0),
+            truth_rv: Rv(0),
+        }
+    }
+}

@@ -15,6 +15,9 @@ const NEW_SUFFIX: &str = ".kubesim-new";
 const OLD_SUFFIX: &str = ".kubesim-old";
 /// Locked by the run that writes into the hidden folder: an unlocked one was left behind.
 const LOCK_NAME: &str = ".lock";
+/// Room kept from the start, so that a full disk still holds the summaries that say so.
+const RESERVE_NAME: &str = ".reserve";
+const RESERVE_BYTES: usize = 256 * 1024;
 
 /// A folder of results that is being written.
 #[derive(Debug)]
@@ -123,6 +126,7 @@ impl OutputFolder {
         let mut folder = OutputFolder { target, new, old, lock: None };
         folder.lock = Some(take_lock(&folder.new)?);
         folder.recover()?;
+        folder.write(RESERVE_NAME, &vec![b'.'; RESERVE_BYTES])?;
         Ok(folder)
     }
 
@@ -151,6 +155,37 @@ impl OutputFolder {
         file.write_all(bytes).map_err(|error| self.write_error(name, error))
     }
 
+    /// The disk is full: gives back the room kept for this, and cuts the named files after their last whole row.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn make_room(&self, names: &[String]) -> Result<(), OutputError> {
+        let reserve = self.new.join(RESERVE_NAME);
+        match fs::remove_file(&reserve) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(io_error("cannot remove", &reserve, error));
+            }
+            _ => {}
+        }
+        for name in names {
+            let path = self.path_of(name);
+            cut_after_last_row(&path).map_err(|error| io_error("cannot cut", &path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a folder of the results that could not be finished.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn discard(&self, name: &str) -> Result<(), OutputError> {
+        let path = self.path_of(name);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("cannot remove", &path, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// The error of a write to a file of the results, in the words of this module.
     pub fn write_error(&self, name: &str, source: io::Error) -> OutputError {
         io_error("cannot write", &self.target.join(name), source)
@@ -162,6 +197,7 @@ impl OutputFolder {
     /// The system refuses: an older folder is then as it was.
     pub fn commit(mut self) -> Result<(), OutputError> {
         assert!(is_ours(&self.new), "results without a summary.json");
+        self.make_room(&[])?;
         let lock = self.new.join(LOCK_NAME);
         fs::remove_file(&lock).map_err(|error| io_error("cannot remove", &lock, error))?;
         sync(&self.new)?;
@@ -205,6 +241,12 @@ impl OutputFolder {
         }
         fs::remove_dir_all(&self.old).map_err(|error| io_error("cannot remove", &self.old, error))
     }
+}
+
+fn cut_after_last_row(path: &Path) -> io::Result<()> {
+    let bytes = fs::read(path)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1);
+    fs::OpenOptions::new().write(true).open(path)?.set_len(whole as u64)
 }
 
 /// A folder that was not committed leaves nothing behind.

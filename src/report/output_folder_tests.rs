@@ -173,3 +173,17 @@ fn a_device_that_is_full_is_recognised() {
     let error = device.write_all(b"x").expect_err("it is always full");
     assert!(is_disk_full(&error), "{error:?}");
 }
+
+#[test]
+fn a_full_disk_keeps_whole_rows_and_the_summary() {
+    let place = Place::new("full-disk");
+    let target = place.target();
+    let folder = OutputFolder::begin(&target).unwrap();
+    // The disk was full in the middle of the third row.
+    folder.write("trace.csv", b"time_s,event\n0,1\n0.0").unwrap();
+    folder.make_room(&["trace.csv".to_string()]).unwrap();
+    folder.write("summary.json", Summary::new("x", "1.36").to_json().as_bytes()).unwrap();
+    folder.commit().unwrap();
+    assert_eq!(fs::read(target.join("trace.csv")).unwrap(), b"time_s,event\n0,1\n");
+    assert_eq!(names(&target), ["summary.json", "trace.csv"]);
+}

@@ -212,18 +212,8 @@ impl World {
     ) -> RecordId {
         let id = RecordId(self.next_record);
         self.next_record += 1;
-        let mut record = Record {
-            id,
-            time: self.calendar.now(),
-            cause,
-            process: Name::EMPTY,
-            component: Name::EMPTY,
-            action,
-            key,
-            detail: detail.into(),
-            seen_rv: Rv(0),
-            truth_rv: Rv(0),
-        };
+        let mut record = Record::new(id, cause, action, key, detail.into());
+        record.time = self.calendar.now();
         if let Some(index) = process {
             record.process = self.processes[index].name.clone();
         }
