@@ -8,7 +8,7 @@ use crate::engine::calendar::Nature;
 use crate::model::api::ObjectSelector;
 use crate::model::record::Detail;
 use crate::model::{
-    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Rv, Span, Time, Uid,
+    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Span, Time, Uid,
 };
 
 pub use crate::client::informers::Informers;

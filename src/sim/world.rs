@@ -8,7 +8,7 @@ use crate::component::{Draws, Purpose};
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
-use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Name, Record, RecordId, Request, Rv, Span, Time};
+use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time};
 use crate::plant::Plant;
 
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
