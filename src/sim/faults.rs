@@ -74,13 +74,13 @@ impl Faults {
         delay
     }
 
-    /// Whether a fault that has begun keeps the process down at this instant.
+    /// Whether a fault keeps the process down at this instant; its own start follows when the fault is over.
     pub fn holds_down(&self, process: &Process, now: Time) -> bool {
         self.plan.faults.iter().any(|fault| {
             let FaultAction::Kill { process: to, restart_after } = &fault.action else { return false };
             let begins = self.plan.start_at + fault.at;
             let ends = begins + fault.duration.unwrap_or(*restart_after);
-            begins < now && now < ends && is_addressed(to, process, None)
+            begins <= now && now < ends && is_addressed(to, process, None)
         })
     }
 

@@ -18,6 +18,8 @@ mod physical;
 pub mod plan;
 mod requests;
 pub mod run;
+#[cfg(test)]
+mod tests;
 pub mod world;
 
 pub use observer::{NoObserver, Observer, Observers};
