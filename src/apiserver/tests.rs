@@ -135,7 +135,10 @@ fn life(manifest: Value, ops: Vec<Op>) -> Vec<String> {
             Op::Merge(patch) => server.merge(&key, patch).map(Answer::Object),
             Op::Phase(phase) => {
                 let status = PodStatus { phase, ..PodStatus::default() };
-                server.execute(Request::Patch { key, patch: Patch::PodStatus(Box::new(status)) })
+                server.execute(Request::Patch {
+                    key,
+                    patch: Patch::PodStatus { uid: Name::EMPTY, status: Box::new(status) },
+                })
             }
         };
         result.unwrap();

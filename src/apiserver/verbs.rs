@@ -10,7 +10,7 @@ use crate::component::Draws;
 use crate::model::api::Reason;
 use crate::model::{
     Answer, ApiError, ApiResult, Cause, Deletion, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name, Namespace,
-    Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time,
+    Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time, Uid,
 };
 use crate::rules::admission::{self, NodeRegistration};
 use crate::rules::{codec, patch};
@@ -156,7 +156,7 @@ impl ApiServer {
     fn update(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let key = new.key();
         let stored = self.current(&key, new.meta().resource_version)?;
-        check_uid(new.meta(), &stored)?;
+        check_uid(&new.meta().uid, &stored)?;
         let mut merged = new.clone();
         keep_server_fields(&mut merged, &stored);
         keep_status(&mut merged, &stored);
@@ -165,7 +165,7 @@ impl ApiServer {
 
     fn update_status(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let stored = self.current(&new.key(), new.meta().resource_version)?;
-        check_uid(new.meta(), &stored)?;
+        check_uid(&new.meta().uid, &stored)?;
         let mut merged = new.clone();
         keep_server_fields(&mut merged, &stored);
         keep_spec(&mut merged, &stored);
@@ -203,7 +203,8 @@ impl ApiServer {
     fn patch(&mut self, key: &Key, patch: &Patch, writer: &mut Writer<'_>) -> ApiResult {
         let stored = self.current(key, Rv(0))?;
         match (patch, &stored) {
-            (Patch::PodStatus(status), Object::Pod(pod)) => {
+            (Patch::PodStatus { uid, status }, Object::Pod(pod)) => {
+                check_uid(uid, &stored)?;
                 let merged = Pod { status: pods::merge_kubelet_status(&pod.status, status), ..(**pod).clone() };
                 self.commit_status(&stored, merged.into(), writer)
             }
@@ -392,17 +393,18 @@ fn reset_status(object: &mut Object) {
     }
 }
 
-/// A PUT that names another uid means an object that is gone.
-fn check_uid(new: &Meta, stored: &Object) -> Result<(), ApiError> {
-    if new.uid.is_empty() || new.uid == stored.meta().uid {
+/// A write that names another uid means an object that is gone.
+fn check_uid(uid: &Uid, stored: &Object) -> Result<(), ApiError> {
+    let meta = stored.meta();
+    if uid.is_empty() || *uid == meta.uid {
         return Ok(());
     }
     let message = format!(
         "Operation cannot be fulfilled on {} \"{}\": Precondition failed: UID in precondition: {}, UID in object meta: {}",
         stored.kind().qualified_plural(),
-        new.name,
-        new.uid,
-        stored.meta().uid
+        meta.name,
+        uid,
+        meta.uid
     );
     Err(ApiError::new(Reason::Conflict, message))
 }
@@ -414,7 +416,7 @@ fn check_identity(merged: &Object, stored: &Object) -> Result<(), ApiError> {
         let message = format!("the patch would make {old} into {new}, which does not match the URL");
         return Err(ApiError::new(Reason::BadRequest, message));
     }
-    check_uid(merged.meta(), stored)?;
+    check_uid(&merged.meta().uid, stored)?;
     let version = merged.meta().resource_version;
     if version.0 != 0 && version != stored.meta().resource_version {
         return Err(stale(&old));

@@ -37,6 +37,8 @@ pub struct Process {
     pub informers: Informers,
     /// Its components.
     pub components: Vec<ComponentSlot>,
+    /// Lists its informers have asked for: occurrences of latency draws.
+    pub lists: u64,
     /// Resync period of each informer, drawn at start.
     pub resync: Vec<(Kind, Span)>,
 }

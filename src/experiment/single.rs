@@ -12,7 +12,6 @@ use crate::plot::charts::{ChartData, run_charts};
 use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
-use crate::probes::world_view::WorldView;
 use crate::report::output_folder::{OutputError, OutputFolder};
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
@@ -104,7 +103,7 @@ pub fn run(
     let ending = world.run(&mut watcher);
     progress.ended(index);
     let ended_at = world.ended_at();
-    watcher.expectations.finish(ended_at, &WorldView { world: &world, now: ended_at });
+    watcher.finish(&world);
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &mut watcher, ended_at - plan.start_at);

@@ -97,6 +97,13 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    /// The run is over: expectations that are open are judged, and metrics sampled once more.
+    pub fn finish(&mut self, world: &World) {
+        let now = world.ended_at();
+        self.expectations.finish(now, &WorldView { world, now });
+        self.sample(now, world);
+    }
+
     /// What the run's KPIs need beside its records.
     pub fn facts(&self, world: &World) -> RunFacts {
         let end = world.ended_at();

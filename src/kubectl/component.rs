@@ -3,6 +3,8 @@
 //! Upstream: k8s.io/kubectl/pkg/cmd, v1.36: a selector or `--all` is a LIST followed by one request an object; `apply` is a
 //! GET and then a POST or a PATCH; `scale` reads the object and writes `/scale`; `cordon` patches `spec.unschedulable`.
 
+use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -10,73 +12,68 @@ use serde_json::{Value, json};
 use crate::component::{Component, Context, Input, MetricSink, WatchSpec};
 use crate::model::api::{ObjectSelector, Reason};
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Key, Kind, Map, Name, Object, Patch, Preconditions, Request, Rv, Time};
+use crate::model::{Action, Answer, ApiResult, Key, Kind, Map, Name, Patch, Preconditions, Request, Rv, Time};
 use crate::rules::{codec, selector_text};
 
 use super::command::{Command, CommandVerb, Target};
 
-/// kubectl with the commands of a scenario's timeline; a timer with an entry's index starts the entry.
+/// kubectl with the commands of a scenario's timeline; a timer with an entry's index starts the entry. Each command is an
+/// invocation of its own and sends one request after the other.
 #[derive(Clone)]
 pub struct Kubectl {
     commands: Vec<Command>,
-    waiting: Map<u64, Waiting>,
-    next_token: u64,
+    /// By index of the command: what is still to send, and what the answer under way is for.
+    invocations: Map<u64, Invocation>,
+}
+
+/// A command that runs.
+#[derive(Clone, Debug, Default)]
+struct Invocation {
+    to_send: VecDeque<(Request, Then)>,
+    under_way: Option<Then>,
 }
 
 /// What kubectl does when an answer arrives.
 #[derive(Clone, Debug)]
-enum Waiting {
-    /// The list of objects a command is about.
-    List(usize),
-    /// Whether the object exists, to create or patch it.
-    Get(Arc<Value>),
-    /// The object to scale.
+enum Then {
+    /// Act on each object of the list.
+    ActOnEach,
+    /// Create the object if it is not there, else patch it.
+    Apply(Arc<Value>),
+    /// Write the scale of the object.
     Scale(i32),
     /// Nothing more.
-    Last,
+    Nothing,
 }
 
 impl Kubectl {
     /// kubectl with these commands.
     pub fn new(commands: Vec<Command>) -> Kubectl {
-        Kubectl { commands, waiting: Map::default(), next_token: 0 }
+        Kubectl { commands, invocations: Map::default() }
     }
 
-    fn send(&mut self, request: Request, then: Waiting, ctx: &mut Context<'_>) {
-        let token = self.next_token;
-        self.next_token += 1;
-        self.waiting.insert(token, then);
-        ctx.out.request(request, token);
-    }
-
-    fn begin(&mut self, index: usize, ctx: &mut Context<'_>) {
-        let verb = self.commands[index].verb.clone();
-        match &verb {
+    fn begin(&mut self, index: u64, ctx: &mut Context<'_>) {
+        let mut to_send = VecDeque::new();
+        match &self.commands[index as usize].verb {
             CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. } if target.names.is_empty() => {
                 match list_request(target) {
-                    Ok(request) => self.send(request, Waiting::List(index), ctx),
-                    Err(problem) => self.complain(None, problem, ctx),
+                    Ok(request) => to_send.push_back((request, Then::ActOnEach)),
+                    Err(problem) => complain(problem, ctx),
                 }
             }
-            CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. } => {
-                for key in keys_of(target) {
-                    self.act(&verb, key, ctx);
-                }
+            verb @ (CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. }) => {
+                to_send.extend(keys_of(target).into_iter().map(|key| (act(verb, key), Then::Nothing)));
             }
             CommandVerb::Scale { target, replicas } => {
-                for key in keys_of(target) {
-                    self.send(Request::Get(key), Waiting::Scale(*replicas), ctx);
-                }
+                to_send.extend(keys_of(target).into_iter().map(|key| (Request::Get(key), Then::Scale(*replicas))));
             }
             CommandVerb::Apply { objects } => {
                 for value in objects {
                     match codec::decode(value) {
-                        Ok(object) => {
-                            self.send(Request::Get(object.key()), Waiting::Get(value.clone()), ctx);
-                        }
+                        Ok(object) => to_send.push_back((Request::Get(object.key()), Then::Apply(value.clone()))),
                         Err(problems) => {
                             let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
-                            self.complain(None, texts.join("; "), ctx);
+                            complain(texts.join("; "), ctx);
                         }
                     }
                 }
@@ -84,66 +81,85 @@ impl Kubectl {
             CommandVerb::Cordon { node, unschedulable } => {
                 let key = Key::new(Kind::Node, Name::EMPTY, node.as_str());
                 let value = if *unschedulable { json!(true) } else { Value::Null };
-                let patch = Patch::Merge(std::rc::Rc::new(json!({"spec": {"unschedulable": value}})));
-                self.send(Request::Patch { key, patch }, Waiting::Last, ctx);
+                let patch = Patch::Merge(Rc::new(json!({"spec": {"unschedulable": value}})));
+                to_send.push_back((Request::Patch { key, patch }, Then::Nothing));
+            }
+        }
+        self.invocations.insert(index, Invocation { to_send, under_way: None });
+        self.send_next(index, ctx);
+    }
+
+    fn send_next(&mut self, index: u64, ctx: &mut Context<'_>) {
+        let Some(invocation) = self.invocations.get_mut(&index) else { return };
+        match invocation.to_send.pop_front() {
+            Some((request, then)) => {
+                invocation.under_way = Some(then);
+                ctx.out.request(request, index);
+            }
+            None => {
+                self.invocations.swap_remove(&index);
             }
         }
     }
 
-    /// One object of a delete or a patch.
-    fn act(&mut self, verb: &CommandVerb, key: Key, ctx: &mut Context<'_>) {
-        let request = match verb {
-            CommandVerb::Delete { grace_seconds, .. } => {
-                Request::Delete { key, grace_seconds: *grace_seconds, preconditions: Preconditions::default() }
+    fn answered(&mut self, index: u64, result: ApiResult, ctx: &mut Context<'_>) {
+        let invocation = self.invocations.get_mut(&index).expect("an answer belongs to an invocation");
+        let then = invocation.under_way.take().expect("one request of an invocation is under way");
+        let verb = &self.commands[index as usize].verb;
+        match (then, result) {
+            (Then::ActOnEach, Ok(Answer::List { items, .. })) => {
+                let found = items.iter().take(pick(verb).unwrap_or(items.len()));
+                invocation.to_send.extend(found.map(|object| (act(verb, object.key()), Then::Nothing)));
+                if items.is_empty() {
+                    complain("No resources found".to_string(), ctx);
+                }
             }
-            CommandVerb::Patch { patch, strategic, .. } => {
-                let value = std::rc::Rc::new((**patch).clone());
-                let patch = if *strategic { Patch::Strategic(value) } else { Patch::Merge(value) };
-                Request::Patch { key, patch }
+            (Then::Apply(value), Err(error)) if error.reason == Reason::NotFound => {
+                let object = codec::decode(&value).expect("it was decoded before the GET");
+                invocation.to_send.push_front((Request::Create(object), Then::Nothing));
             }
-            _ => return,
-        };
-        self.send(request, Waiting::Last, ctx);
-    }
-
-    fn answered(&mut self, waiting: Waiting, result: ApiResult, ctx: &mut Context<'_>) {
-        match (waiting, result) {
-            (Waiting::List(index), Ok(Answer::List { items, .. })) => self.listed(index, &items, ctx),
-            (Waiting::Get(value), Err(error)) if error.reason == Reason::NotFound => match codec::decode(&value) {
-                Ok(object) => self.send(Request::Create(object), Waiting::Last, ctx),
-                Err(_) => unreachable!("it was decoded before the GET"),
-            },
-            (Waiting::Get(value), Ok(Answer::Object(existing))) => {
+            (Then::Apply(value), Ok(Answer::Object(existing))) => {
                 // DIVERGES: apply is a strategic merge patch of the manifest; fields removed from the manifest stay.
-                let patch = Patch::Strategic(std::rc::Rc::new((*value).clone()));
-                self.send(Request::Patch { key: existing.key(), patch }, Waiting::Last, ctx);
+                let patch = Patch::Strategic(Rc::new((*value).clone()));
+                invocation.to_send.push_front((Request::Patch { key: existing.key(), patch }, Then::Nothing));
             }
-            (Waiting::Scale(replicas), Ok(Answer::Object(object))) => {
+            (Then::Scale(replicas), Ok(Answer::Object(object))) => {
                 let request = Request::Scale { key: object.key(), replicas, resource_version: Rv(0) };
-                self.send(request, Waiting::Last, ctx);
+                invocation.to_send.push_front((request, Then::Nothing));
             }
-            (_, Err(error)) => self.complain(None, format!("Error from server: {}", error.message), ctx),
+            (_, Err(error)) => complain(format!("Error from server: {}", error.message), ctx),
             (_, Ok(_)) => {}
         }
+        self.send_next(index, ctx);
     }
+}
 
-    fn listed(&mut self, index: usize, items: &[Object], ctx: &mut Context<'_>) {
-        let verb = self.commands[index].verb.clone();
-        let pick = match &verb {
-            CommandVerb::Delete { pick: Some(pick), .. } => *pick,
-            _ => items.len(),
-        };
-        if items.is_empty() {
-            self.complain(None, "No resources found".to_string(), ctx);
+/// The request for one object of a delete or a patch.
+fn act(verb: &CommandVerb, key: Key) -> Request {
+    match verb {
+        CommandVerb::Delete { grace_seconds, .. } => {
+            Request::Delete { key, grace_seconds: *grace_seconds, preconditions: Preconditions::default() }
         }
-        for object in items.iter().take(pick) {
-            self.act(&verb, object.key(), ctx);
+        CommandVerb::Patch { patch, strategic, .. } => {
+            let value = Rc::new((**patch).clone());
+            Request::Patch { key, patch: if *strategic { Patch::Strategic(value) } else { Patch::Merge(value) } }
+        }
+        CommandVerb::Scale { .. } | CommandVerb::Apply { .. } | CommandVerb::Cordon { .. } => {
+            unreachable!("only deletes and patches act on each object of a list")
         }
     }
+}
 
-    fn complain(&mut self, key: Option<Key>, text: String, ctx: &mut Context<'_>) {
-        ctx.out.record(Action::Decide, key, Detail::from(text));
+fn pick(verb: &CommandVerb) -> Option<usize> {
+    match verb {
+        CommandVerb::Delete { pick, .. } => *pick,
+        _ => None,
     }
+}
+
+/// What kubectl would print as an error stands in the trace.
+fn complain(text: String, ctx: &mut Context<'_>) {
+    ctx.out.record(Action::Decide, None, Detail::from(text));
 }
 
 fn keys_of(target: &Target) -> Vec<Key> {
@@ -168,17 +184,14 @@ impl Component for Kubectl {
 
     fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
         match input {
-            Input::Timer { token } => self.begin(token as usize, ctx),
-            Input::Reply { token, result } => {
-                let waiting = self.waiting.swap_remove(&token).expect("each token is answered once");
-                self.answered(waiting, result, ctx);
-            }
+            Input::Timer { token } => self.begin(token, ctx),
+            Input::Reply { token, result } => self.answered(token, result, ctx),
             Input::Start | Input::Delta(_) | Input::Container(_) => {}
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.invocations.is_empty()
     }
 
     fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}

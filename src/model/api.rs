@@ -76,7 +76,12 @@ pub enum Patch {
     /// Strategic merge patch: as merge, but lists with a merge key merge by it.
     Strategic(Rc<Value>),
     /// A kubelet's write of a pod's status: phase, conditions it owns, containers, start time, addresses.
-    PodStatus(Box<PodStatus>),
+    PodStatus {
+        /// The pod that is meant: another one under the same name is a 409.
+        uid: Uid,
+        /// What the kubelet knows.
+        status: Box<PodStatus>,
+    },
     /// The scheduler's write: one condition and `nominatedNodeName` (`None` leaves it).
     PodCondition {
         /// The condition.

@@ -549,7 +549,7 @@ impl Kubelets {
             return;
         }
         pod.is_status_newer = false;
-        let patch = Patch::PodStatus(Box::new(pod.status.clone()));
+        let patch = Patch::PodStatus { uid: uid.clone(), status: Box::new(pod.status.clone()) };
         let request = Request::Patch { key: pod.key.clone(), patch };
         self.send(uid, request, Expected::StatusWritten(uid.clone()), ctx);
     }

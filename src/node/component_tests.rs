@@ -99,7 +99,7 @@ impl World {
         match effect {
             Effect::Request { row, request, token } => {
                 self.note(format!("{} {}", row.0, words(&request)));
-                if let Request::Patch { patch: Patch::PodStatus(status), .. } = request {
+                if let Request::Patch { patch: Patch::PodStatus { status, .. }, .. } = request {
                     self.statuses.push(*status);
                 }
                 let refused = ApiError::new(Reason::ServiceUnavailable, "down");
@@ -173,7 +173,7 @@ impl World {
 
 fn words(request: &Request) -> String {
     match request {
-        Request::Patch { key, patch: Patch::PodStatus(status) } => {
+        Request::Patch { key, patch: Patch::PodStatus { status, .. } } => {
             let is_ready = find_ready(status);
             format!("patch {} {} ready={is_ready}", key.name, status.phase.as_str())
         }

@@ -123,6 +123,7 @@ fn stopped(name: &str) -> Process {
         started: false,
         informers: Informers::new(),
         components: Vec::new(),
+        lists: 0,
         resync: Vec::new(),
     }
 }

@@ -124,15 +124,17 @@ impl World {
     fn draw_of(&mut self, process: ProcessIndex, sender: &Sender, verb: &'static str) -> (u64, u64) {
         let owner = &mut self.processes[process];
         let who = owner.name.stable_hash();
-        match sender {
+        let (entity, count) = match sender {
             Sender::Component { component, .. } | Sender::Recorder { component, .. } => {
                 let slot = &mut owner.components[*component];
-                let count = slot.sent.entry(verb).or_insert(0);
-                *count += 1;
-                (who ^ slot.name.stable_hash().rotate_left(9) ^ hash_text(verb), *count)
+                let entity = who ^ slot.name.stable_hash().rotate_left(9) ^ hash_text(verb);
+                (entity, slot.sent.entry(verb).or_insert(0))
             }
-            Sender::Reflector(kind) => (who ^ (*kind as u64 + 1), owner.incarnation),
-        }
+            Sender::Reflector(kind) => (who ^ (*kind as u64 + 1), &mut owner.lists),
+        };
+        *count += 1;
+        // Counters start anew with the process; its incarnation keeps the draws apart.
+        (entity, (owner.incarnation << 32) | *count)
     }
 
     fn depart(&mut self, request: InFlight, wait: Span) {

@@ -25,6 +25,7 @@ impl World {
         owner.alive = true;
         owner.started = false;
         owner.incarnation += 1;
+        owner.lists = 0;
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
         for slot in &mut owner.components {

@@ -238,7 +238,10 @@ impl PodDouble {
         };
         let start_time = pod.status.start_time.or(Some(second));
         let status = PodStatus { phase, conditions: vec![condition], start_time, ..pod.status.clone() };
-        ctx.out.request(Request::Patch { key, patch: Patch::PodStatus(Box::new(status)) }, 0);
+        ctx.out.request(
+            Request::Patch { key, patch: Patch::PodStatus { uid: pod.meta.uid.clone(), status: Box::new(status) } },
+            0,
+        );
     }
 }
 
