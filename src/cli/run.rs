@@ -26,6 +26,7 @@ const RESULTS: &str = "output";
 /// The input is wrong, or the results cannot be written.
 pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit> {
     let plans = load(arguments)?;
+    let known: Vec<String> = plans.iter().flat_map(|plan| plan.notices.iter().cloned()).collect();
     let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
     let folder = OutputFolder::begin(&target)?;
     let with_bar = !arguments.quiet && io::stderr().is_terminal();
@@ -37,8 +38,26 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     folder.commit().context("the run is done but its results cannot be put in place")?;
     let whole =
         Whole { folder: target.display().to_string(), wall: position.wall(), simulating: position.simulating() };
+    if !arguments.quiet {
+        during_the_run(&outcomes, &known).iter().for_each(|notice| print_error(&format!("notice: {notice}")));
+    }
     print(&text(&outcomes, &whole, arguments)?)?;
     Ok(exit(&outcomes))
+}
+
+/// Notices that came up while the worlds ran, each once, with its variant where there are several.
+fn during_the_run(outcomes: &[Outcome], known: &[String]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for outcome in outcomes {
+        for notice in outcome.summary.notices.iter().filter(|notice| !known.contains(notice)) {
+            let variant = &outcome.summary.variant;
+            let text = if variant.is_empty() { notice.clone() } else { format!("{variant}: {notice}") };
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+    found
 }
 
 /// The plans of the files, with what the command line changes.

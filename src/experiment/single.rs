@@ -170,7 +170,7 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
     summary.simulated_seconds = Value(Some((world.ended_at() - plan.start_at).as_seconds()));
     summary.events = counters.events;
     summary.requests = counters.requests;
-    summary.notices = plan.notices.clone();
+    summary.notices = plan.notices.iter().chain(&watcher.complaints).cloned().collect();
     summary.partial_reason = match ending {
         Ending::Budget => Some(format!("event budget of {} spent", plan.event_budget)),
         Ending::Stopped => Some("results could not be written".to_string()),

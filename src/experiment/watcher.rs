@@ -60,6 +60,8 @@ pub struct Watcher<'a> {
     pods: Map<Key, PodStart>,
     pulls: Map<Key, Time>,
     event_writes: u64,
+    /// What kubectl could not do, in words.
+    pub complaints: Vec<String>,
     meters: Map<(String, Kind), StalenessMeter>,
     grid: SampleGrid,
     unsampled: bool,
@@ -91,6 +93,7 @@ impl<'a> Watcher<'a> {
             pods: Map::default(),
             pulls: Map::default(),
             event_writes: 0,
+            complaints: Vec::new(),
             meters: Map::default(),
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
             unsampled: true,
@@ -124,6 +127,9 @@ impl<'a> Watcher<'a> {
     }
 
     fn note_object(&mut self, record: &Record) {
+        if record.action == Action::Decide && record.process == "kubectl" {
+            self.complaints.push(format!("at {}: {}", record.time - self.start, record.detail));
+        }
         let Some(key) = &record.key else { return };
         let is_write = matches!(record.action, Action::Create | Action::Patch);
         // A refused write has its error in the detail.

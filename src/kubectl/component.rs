@@ -54,11 +54,12 @@ impl Kubectl {
 
     fn begin(&mut self, index: u64, ctx: &mut Context<'_>) {
         let mut to_send = VecDeque::new();
-        match &self.commands[index as usize].verb {
+        let command = &self.commands[index as usize];
+        match &command.verb {
             CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. } if target.names.is_empty() => {
                 match list_request(target) {
                     Ok(request) => to_send.push_back((request, Then::ActOnEach)),
-                    Err(problem) => complain(problem, ctx),
+                    Err(problem) => complain(command, problem, ctx),
                 }
             }
             verb @ (CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. }) => {
@@ -73,7 +74,7 @@ impl Kubectl {
                         Ok(object) => to_send.push_back((Request::Get(object.key()), Then::Apply(value.clone()))),
                         Err(problems) => {
                             let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
-                            complain(texts.join("; "), ctx);
+                            complain(command, texts.join("; "), ctx);
                         }
                     }
                 }
@@ -105,13 +106,14 @@ impl Kubectl {
     fn answered(&mut self, index: u64, result: ApiResult, ctx: &mut Context<'_>) {
         let invocation = self.invocations.get_mut(&index).expect("an answer belongs to an invocation");
         let then = invocation.under_way.take().expect("one request of an invocation is under way");
-        let verb = &self.commands[index as usize].verb;
+        let command = &self.commands[index as usize];
+        let verb = &command.verb;
         match (then, result) {
             (Then::ActOnEach, Ok(Answer::List { items, .. })) => {
                 let found = items.iter().take(pick(verb).unwrap_or(items.len()));
                 invocation.to_send.extend(found.map(|object| (act(verb, object.key()), Then::Nothing)));
                 if items.is_empty() {
-                    complain("No resources found".to_string(), ctx);
+                    complain(command, "No resources found".to_string(), ctx);
                 }
             }
             (Then::Apply(value), Err(error)) if error.reason == Reason::NotFound => {
@@ -127,7 +129,7 @@ impl Kubectl {
                 let request = Request::Scale { key: object.key(), replicas, resource_version: Rv(0) };
                 invocation.to_send.push_front((request, Then::Nothing));
             }
-            (_, Err(error)) => complain(format!("Error from server: {}", error.message), ctx),
+            (_, Err(error)) => complain(command, format!("Error from server: {}", error.message), ctx),
             (_, Ok(_)) => {}
         }
         self.send_next(index, ctx);
@@ -157,9 +159,10 @@ fn pick(verb: &CommandVerb) -> Option<usize> {
     }
 }
 
-/// What kubectl would print as an error stands in the trace.
-fn complain(text: String, ctx: &mut Context<'_>) {
-    ctx.out.record(Action::Decide, None, Detail::from(text));
+/// What kubectl would print as an error stands in the trace, and from there in the notices of the run.
+fn complain(command: &Command, text: String, ctx: &mut Context<'_>) {
+    let line = command.text.strip_prefix("kubectl ").unwrap_or(&command.text);
+    ctx.out.record(Action::Decide, None, Detail::from(format!("kubectl {line}: {text}")));
 }
 
 fn keys_of(target: &Target) -> Vec<Key> {

@@ -141,7 +141,7 @@ pub fn rows() -> Vec<Row> {
             "`--kube-api-qps`, `--kube-api-burst`",
             limit(CONTROLLER_MANAGER_CLIENT),
             KUBERNETES,
-            "client of kube-controller-manager, shared by its Events",
+            "a client for each controller of kube-controller-manager, shared by the controller's Events",
         ),
         row(
             "`--kube-api-qps`, `--kube-api-burst`",

@@ -84,6 +84,7 @@ pub const PROCESSES: &[(&str, &[Watcher])] = &[
         &[
             ("replicaset", &[Kind::ReplicaSet, Kind::Pod]),
             ("deployment", &[Kind::Deployment, Kind::ReplicaSet, Kind::Pod]),
+            ("garbagecollector", &[Kind::Deployment, Kind::ReplicaSet, Kind::Pod]),
         ],
     ),
     ("kube-scheduler", &[("scheduler", &[Kind::Pod, Kind::Node])]),

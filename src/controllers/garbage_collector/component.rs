@@ -73,6 +73,7 @@ impl Reconciler for GarbageCollector {
         if is_there || object.meta().is_deleting() {
             return Step::Finish(Outcome::DONE);
         }
+        // DIVERGES: one live GET of the owner; upstream reads the dependent again and remembers absent owners.
         let state = State::Owner { own_uid: object.meta().uid.clone(), owner_uid };
         Step::Call { requests: vec![Request::Get(owner)], state }
     }
