@@ -14,3 +14,4 @@ pub mod selector_text;
 pub mod suggest;
 pub mod timestamp;
 pub mod tolerations;
+pub mod unmodelled;

@@ -1,5 +1,7 @@
 //! Manifests: lists taken apart, kinds told apart, objects checked and given their namespace.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostics};
@@ -8,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::codec;
+use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
 #[derive(Clone, Debug)]
@@ -162,9 +164,33 @@ pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
     }
 }
 
+/// One notice for each field that is not modelled; objects with the same field share it.
+pub fn unmodelled_notices<'a>(objects: impl Iterator<Item = (&'a ObjectRef, &'a Value)>) -> Vec<String> {
+    let mut found: Vec<(unmodelled::Unmodelled, BTreeSet<&ObjectRef>, &ObjectRef)> = Vec::new();
+    let mut places: BTreeMap<(Kind, unmodelled::Unmodelled), usize> = BTreeMap::new();
+    for (object, value) in objects {
+        for field in unmodelled::fields(object.kind, value) {
+            let index = *places.entry((object.kind, field.clone())).or_insert_with(|| {
+                found.push((field, BTreeSet::new(), object));
+                found.len() - 1
+            });
+            found[index].1.insert(object);
+        }
+    }
+    let text = |(field, objects, first): (unmodelled::Unmodelled, BTreeSet<&ObjectRef>, &ObjectRef)| {
+        let others = match objects.len() {
+            1 => String::new(),
+            2 => " and 1 other".to_string(),
+            count => format!(" and {} others", count - 1),
+        };
+        format!("{first}{others}: {} is not modelled: {}", field.path, field.effect)
+    };
+    found.into_iter().map(text).collect()
+}
+
 /// Adds a problem for each object that is given twice.
 pub fn check_unique(manifests: &[Manifest], problems: &mut Diagnostics) {
-    let mut seen: std::collections::BTreeMap<&ObjectRef, &Manifest> = std::collections::BTreeMap::new();
+    let mut seen: BTreeMap<&ObjectRef, &Manifest> = BTreeMap::new();
     for manifest in manifests {
         if manifest.object.name.is_empty() {
             continue;

@@ -50,6 +50,7 @@ impl World<'_> {
         let (objects, mut known) = self.objects(&commands, &mut notices);
         known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command)));
         self.check_targets(&commands, &known);
+        notices.extend(self.unmodelled(&commands));
         let mut timeline: Vec<TimelineEntry> = commands.into_iter().map(|(_, entry)| entry).collect();
         timeline.sort_by_key(|entry| entry.at);
         for item in &file.timeline {
@@ -237,6 +238,18 @@ impl World<'_> {
         (objects, known)
     }
 
+    /// What manifests, applied ones included, say and nobody models.
+    fn unmodelled(&self, commands: &[(String, TimelineEntry)]) -> Vec<String> {
+        let later = commands.iter().flat_map(|(_, entry)| match &entry.command.verb {
+            CommandVerb::Apply { objects } => objects.as_slice(),
+            _ => &[],
+        });
+        let later: Vec<(ObjectRef, &Value)> =
+            later.filter_map(|value| Some((object_of(value)?, value.as_ref()))).collect();
+        let given = self.manifests.iter().map(|manifest| (&manifest.object, &manifest.document.value));
+        manifests::unmodelled_notices(given.chain(later.iter().map(|(object, value)| (object, *value))))
+    }
+
     fn containers(&self, known: &BTreeSet<ObjectRef>) -> ContainerTimes {
         let rule = |entry: &ContainerEntry| {
             self.check_object(&entry.path, &entry.of, known);
@@ -395,11 +408,13 @@ fn client(flags: &Flags, default: RateLimit) -> Option<RateLimit> {
 /// What an apply would make.
 fn applied(command: &Command) -> Vec<ObjectRef> {
     let CommandVerb::Apply { objects } = &command.verb else { return Vec::new() };
-    let object = |value: &Arc<Value>| {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-        let kind = Kind::from_manifest(value["apiVersion"].as_str()?, value["kind"].as_str()?)?;
-        let namespace = if kind.info().namespaced { text(&value["metadata"]["namespace"]) } else { String::new() };
-        Some(ObjectRef { kind, namespace, name: text(&value["metadata"]["name"]) })
-    };
-    objects.iter().filter_map(object).collect()
+    objects.iter().filter_map(|value| object_of(value)).collect()
+}
+
+/// What a manifest describes; `None` for a kind that is not simulated.
+fn object_of(value: &Value) -> Option<ObjectRef> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let kind = Kind::from_manifest(value["apiVersion"].as_str()?, value["kind"].as_str()?)?;
+    let namespace = if kind.info().namespaced { text(&value["metadata"]["namespace"]) } else { String::new() };
+    Some(ObjectRef { kind, namespace, name: text(&value["metadata"]["name"]) })
 }
