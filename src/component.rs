@@ -235,6 +235,17 @@ pub struct Outbox {
     pub(crate) effects: Vec<(Cause, Effect)>,
 }
 
+/// What a Kubernetes Event is about, when it is not all of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The object.
+    pub key: Key,
+    /// Its uid.
+    pub uid: Uid,
+    /// The part, e.g. `spec.containers{web}`; empty for all of it.
+    pub field_path: Name,
+}
+
 /// One effect.
 #[derive(Clone, Debug)]
 pub enum Effect {
@@ -271,6 +282,8 @@ pub enum Effect {
         regarding: Key,
         /// Its uid.
         uid: Uid,
+        /// The part of it that is meant, e.g. `spec.containers{web}`; empty for all of it.
+        field_path: Name,
         /// Normal or Warning.
         event_type: EventType,
         /// Reason.
@@ -359,7 +372,20 @@ impl Outbox {
         reason: &'static str,
         message: String,
     ) {
-        self.push(Effect::Event { row, regarding, uid, event_type, reason, message });
+        self.part_event_from(row, Part { key: regarding, uid, field_path: Name::EMPTY }, event_type, reason, message);
+    }
+
+    /// Reports a Kubernetes Event about a part of an object from the client of this row.
+    pub fn part_event_from(
+        &mut self,
+        row: ClientRow,
+        part: Part,
+        event_type: EventType,
+        reason: &'static str,
+        message: String,
+    ) {
+        let Part { key: regarding, uid, field_path } = part;
+        self.push(Effect::Event { row, regarding, uid, field_path, event_type, reason, message });
     }
 
     /// Starts a step of a container.

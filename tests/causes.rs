@@ -82,7 +82,7 @@ fn the_written_trace_explains_every_object() {
         for key in keys {
             let chain = why::explain(&rows, key.kind, key.namespace.as_str(), key.name.as_str(), None);
             let chain = chain.unwrap_or_else(|problem| panic!("{label}: {key}: {problem}"));
-            let root = &chain.last().unwrap().action;
+            let root = &chain.chain.last().unwrap().action;
             assert!(["user", "fault", "load", "timer"].contains(&root.as_str()), "{label}: {key} ends at {root}");
         }
     });

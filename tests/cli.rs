@@ -248,6 +248,12 @@ fn why_leads_from_an_object_to_a_root() {
     // At the start only what the scenario itself put there has happened.
     let early = kubesim(&folder, &["why", "deployment/api", "output/small", "--at=0s"]);
     assert!(early.code == 0 && early.out.lines().count() < lines.len(), "{}", early.out);
+    let late = kubesim(&folder, &["why", "deployment/api", "output/small", "--at=99h"]);
+    assert!(late.code == 2 && late.err.contains("the run ended at"), "{}", late.err);
+    let short = kubesim(&folder, &["why", "deployment/api", "output/small", "--limit=3"]);
+    let shown: Vec<&str> = short.out.lines().collect();
+    assert!(shown.len() == 7 && shown[5].starts_with("...") && shown[5].ends_with("back to:"), "{}", short.out);
+    assert_eq!(shown[6].split_whitespace().last(), root.split_whitespace().last());
     let typo = kubesim(&folder, &["why", "deployment/apu", "output/small"]);
     assert!(typo.code == 2 && typo.err.contains("did you mean deployment/api?"), "{}", typo.err);
 }

@@ -122,6 +122,9 @@ pub struct WhyArguments {
     /// Variant of the scenario, where it has several
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
+    /// Show at most this many lines; the root is always there, 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub limit: usize,
 }
 
 /// How a result is printed.

@@ -11,8 +11,10 @@ use super::args::WhyArguments;
 use super::exit::Exit;
 use super::print;
 use super::table::Table;
+use crate::model::Span;
+use crate::report::chain::{self, ChainLine};
 use crate::report::summary::FILE_NAME;
-use crate::report::why::{self, ChainLine, Rows};
+use crate::report::why::{self, Explanation, Rows, Start};
 use crate::rules::suggest;
 use crate::scenario::references;
 
@@ -28,31 +30,50 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
         None => anyhow!(message),
     })?;
     let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
-    let path = trace_of(folder, arguments.variant.as_deref())?;
+    let (path, end) = trace_of(folder, arguments.variant.as_deref())?;
+    if let (Some(at), Some(end)) = (arguments.at, end)
+        && at > end
+    {
+        bail!("the run ended at {end}, before {at}");
+    }
     let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let rows = Rows::read(BufReader::new(file)).map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
-    let chain = why::explain(&rows, object.kind, &object.namespace, &object.name, arguments.at)
+    let explanation = why::explain(&rows, object.kind, &object.namespace, &object.name, arguments.at)
         .map_err(|problem| anyhow!(problem))?;
-    let asked = arguments.at.map_or("at the end of the run".to_string(), |at| format!("at {at}"));
-    print(&render(&object.to_string(), &asked, &chain))?;
+    let asked = arguments.at.map_or("the end of the run".to_string(), |at| at.to_string());
+    print(&render(&object.to_string(), &asked, explanation, arguments.limit))?;
     Ok(Exit::Done)
 }
 
-fn render(object: &str, asked: &str, chain: &[ChainLine]) -> String {
+fn render(object: &str, asked: &str, explanation: Explanation, limit: usize) -> String {
+    let heading = heading(object, asked, &explanation);
+    let chain::Shown { lines, left_out } = chain::cut(chain::condense(explanation.chain), limit);
     let mut table = Table::new(&["TIME", "WHAT HAPPENED"]);
-    for line in chain {
+    let last = lines.len() - 1;
+    for (place, line) in lines.iter().enumerate() {
+        if place == last && left_out > 0 {
+            let steps = if left_out == 1 { "step" } else { "steps" };
+            table.push(vec!["...".to_string(), format!("{left_out} more {steps}, back to:")]);
+        }
         let text = line.to_string();
         let (time, happened) = text.split_once(' ').unwrap_or((&text, ""));
         table.push(vec![time.to_string(), happened.trim_start().to_string()]);
     }
-    format!(
-        "The last thing that happened to {object} {asked}; each line was caused by the one below it.\n\n{}",
-        table.render()
-    )
+    format!("{heading} Each line was caused by the one below it.\n\n{}", table.render())
 }
 
-/// The trace in a folder of results: its own, or that of a variant.
-fn trace_of(folder: &Path, variant: Option<&str>) -> anyhow::Result<PathBuf> {
+fn heading(object: &str, asked: &str, explanation: &Explanation) -> String {
+    let ChainLine { time, actor, phrase, .. } = &explanation.chain[0];
+    let what = match explanation.start {
+        Start::Write => "change of",
+        Start::Failure => "decision about",
+        Start::Other => return format!("Nothing changed {object} until {asked}; it was last heard of at {time}."),
+    };
+    format!("The last {what} {object} until {asked}: {actor} {phrase} it at {time}.")
+}
+
+/// The trace in a folder of results, its own or that of a variant, and how long its run was.
+fn trace_of(folder: &Path, variant: Option<&str>) -> anyhow::Result<(PathBuf, Option<Span>)> {
     let summary = match fs::read(folder.join(FILE_NAME)) {
         Ok(text) => serde_json::from_slice::<Value>(&text).unwrap_or_default(),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -62,10 +83,12 @@ fn trace_of(folder: &Path, variant: Option<&str>) -> anyhow::Result<PathBuf> {
     };
     let variants: Vec<&str> =
         summary["variants"].as_array().into_iter().flatten().filter_map(|one| one["variant"].as_str()).collect();
+    let end = |one: &Value| one["simulated_seconds"].as_f64().map(|seconds| Span((seconds * 1e9).round() as i64));
+    let of_variant = |name: &str| summary["variants"].as_array()?.iter().find(|one| one["variant"] == name);
     match variant {
-        None if variants.is_empty() => Ok(folder.join(TRACE)),
+        None if variants.is_empty() => Ok((folder.join(TRACE), end(&summary))),
         None => bail!("{} holds the variants {}: name one with --variant", folder.display(), variants.join(", ")),
-        Some(name) if variants.contains(&name) => Ok(folder.join(name).join(TRACE)),
+        Some(name) if variants.contains(&name) => Ok((folder.join(name).join(TRACE), of_variant(name).and_then(end))),
         Some(name) if variants.is_empty() => bail!("{} holds no variants, and no `{name}`", folder.display()),
         Some(name) => {
             let help = suggest::help(name, variants.iter().copied());

@@ -25,6 +25,8 @@ pub struct Report {
     pub regarding: Key,
     /// Its uid.
     pub uid: Uid,
+    /// The part of it that is meant, e.g. `spec.containers{web}`; empty for all of it.
+    pub field_path: Name,
     /// Normal or Warning.
     pub event_type: EventType,
     /// Reason.
@@ -34,7 +36,10 @@ pub struct Report {
 }
 
 type AlikeKey = (Uid, Name, EventType, &'static str);
-type SameKey = (AlikeKey, Name);
+/// Events are alike whatever part of the object they are about, but the same only about the same part.
+///
+/// Upstream: `EventAggregatorByReasonFunc` has no `FieldPath`, `getEventKey` has it.
+type SameKey = (AlikeKey, Name, Name);
 
 #[derive(Clone, Debug)]
 struct Alike {
@@ -78,7 +83,7 @@ impl EventRecorder {
     /// Takes a report; what has to be sent waits for [`EventRecorder::next_request`].
     pub fn report(&mut self, report: Report, now: Time, cause: Cause) {
         let alike_key = (report.uid.clone(), report.regarding.name.clone(), report.event_type, report.reason);
-        let (message, same_key) = self.aggregate(alike_key, &report.message, now);
+        let (message, same_key) = self.aggregate(alike_key, &report.message, &report.field_path, now);
         let observed = self.observed.entry(&same_key, Observed::default);
         // An event that the spam filter stops counts all the same.
         observed.count += 1;
@@ -113,6 +118,7 @@ impl EventRecorder {
             meta: Meta::named(namespace, name),
             regarding: report.regarding,
             regarding_uid: report.uid,
+            field_path: report.field_path,
             event_type: report.event_type,
             reason: Name::new(report.reason),
             message,
@@ -131,7 +137,7 @@ impl EventRecorder {
     }
 
     /// The text to send and what it is the same as: the tenth different text of one kind is combined with the others.
-    fn aggregate(&mut self, key: AlikeKey, message: &Name, now: Time) -> (Name, SameKey) {
+    fn aggregate(&mut self, key: AlikeKey, message: &Name, field_path: &Name, now: Time) -> (Name, SameKey) {
         let alike = self.alike.entry(&key, || Alike { messages: Set::default(), last: now });
         if now - alike.last > ALIKE_WINDOW {
             alike.messages.clear();
@@ -139,10 +145,10 @@ impl EventRecorder {
         alike.messages.insert(message.clone());
         alike.last = now;
         if alike.messages.len() < MAX_ALIKE {
-            return (message.clone(), (key, message.clone()));
+            return (message.clone(), (key, message.clone(), field_path.clone()));
         }
         alike.messages.pop();
-        (Name::from(format!("(combined from similar events): {message}")), (key, Name::EMPTY))
+        (Name::from(format!("(combined from similar events): {message}")), (key, Name::EMPTY, Name::EMPTY))
     }
 
     /// The next request to send, if none is in flight: a recorder sends one after the other.
@@ -169,7 +175,7 @@ impl EventRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use crate::model::{Kind, Object};
 
     fn recorder() -> EventRecorder {
         EventRecorder::new(Name::new("replicaset-controller"))
@@ -180,6 +186,7 @@ mod tests {
         let report = Report {
             regarding: Key::new(Kind::ReplicaSet, "default", "web"),
             uid: Name::new("u1"),
+            field_path: Name::EMPTY,
             event_type: EventType::Normal,
             reason,
             message: Name::from(message),
@@ -229,11 +236,39 @@ mod tests {
     }
 
     #[test]
+    fn events_of_two_containers_are_two_events() {
+        let mut recorder = EventRecorder::new(Name::new("kubelet"));
+        let mut report = |path: &str| {
+            let report = Report {
+                regarding: Key::new(Kind::Pod, "default", "web-1"),
+                uid: Name::new("u1"),
+                field_path: Name::new(path),
+                event_type: EventType::Normal,
+                reason: "Started",
+                message: Name::new("Container started"),
+            };
+            recorder.report(report, Time(0), Cause::default());
+            let (_, request) = recorder.next_request().unwrap();
+            recorder.answered();
+            request
+        };
+        let first = report("spec.containers{web}");
+        let Request::Create(Object::Event(event)) = &first else { panic!("{first:?}") };
+        assert_eq!((event.field_path.as_str(), event.count), ("spec.containers{web}", 1));
+        assert!(matches!(report("spec.containers{log}"), Request::Create(_)));
+        // The same text about the same container a second time is a count of 2.
+        let again = report("spec.containers{web}");
+        let Request::Patch { key, patch: Patch::EventCount { count: 2, .. } } = again else { panic!("{again:?}") };
+        assert_eq!(key, first.key());
+    }
+
+    #[test]
     fn one_request_is_in_flight_at_a_time() {
         let mut recorder = recorder();
         let report = |reason| Report {
             regarding: Key::new(Kind::ReplicaSet, "default", "web"),
             uid: Name::new("u1"),
+            field_path: Name::EMPTY,
             event_type: EventType::Normal,
             reason,
             message: Name::new("text"),

@@ -30,6 +30,8 @@ pub struct KubeEvent {
     pub regarding: Key,
     /// Uid of what it is about.
     pub regarding_uid: Uid,
+    /// The part of it that is meant, e.g. `spec.containers{web}`; empty for all of it.
+    pub field_path: Name,
     /// Normal or Warning.
     pub event_type: EventType,
     /// e.g. `SuccessfulCreate`.

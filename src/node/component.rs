@@ -16,7 +16,9 @@ use std::rc::Rc;
 use super::rows::{NodeRow, PodRow, Stage};
 use super::startup::{self, Next};
 use super::status::{self, Observed};
-use super::steps::{ask, client_rows, create_and_start, found_progress, launch, pulled_message, send_event, stop_next};
+use super::steps::{
+    ask, client_rows, container_event, create_and_start, found_progress, launch, pulled_message, send_event, stop_next,
+};
 use super::{Progress, Role, Settings, admission, containers, heartbeats, pleg, role, termination};
 use crate::component::{
     Change, ClientRow, Component, ContainerNotice, ContainerStep, Context, Delta, HandlerResync, Input, MetricSink,
@@ -422,13 +424,13 @@ impl Kubelets {
                 let message = pulled_message(image, ctx.now - since.max(node.last_pull_end), ctx.now - since);
                 node.last_pull_end = ctx.now;
                 pod.cause = ctx.out.cause();
-                send_event(pod, EventType::Normal, "Pulled", message, ctx);
+                container_event(pod, index, EventType::Normal, "Pulled", message, ctx);
                 create_and_start(pod, index, &self.nodes, ctx);
             }
             (ContainerStep::Start, Progress::Starting) if matches!(found, Progress::Running { .. }) => {
                 pod.actual[index] = found;
                 pod.cause = ctx.out.cause();
-                send_event(pod, EventType::Normal, "Started", "Container started".to_string(), ctx);
+                container_event(pod, index, EventType::Normal, "Started", "Container started".to_string(), ctx);
                 self.ask_for_probes_of(uid, index, ctx);
             }
             (ContainerStep::Complete, Progress::Running { .. }) if matches!(found, Progress::Ended { .. }) => {

@@ -60,6 +60,8 @@ pub fn status(observed: &Observed<'_>) -> PodStatus {
         init_containers: all,
     };
     status.conditions = conditions(observed, &status);
+    // Only now: conditions name containers in the order of the spec. Init containers stay in the order in which they run.
+    status.containers.sort_by(|one, other| one.name.cmp(&other.name));
     status
 }
 

@@ -189,3 +189,19 @@ fn a_rejected_pod_has_failed() {
     assert_eq!(status.start_time, Some(Time(9 * SECOND_NS)));
     assert_eq!(status.conditions, pod.status.conditions);
 }
+
+#[test]
+fn statuses_are_sorted_by_name_and_conditions_are_not() {
+    let spec = PodSpec {
+        init_containers: vec![container("z-first"), container("a-second")],
+        containers: vec![container("web"), container("log")],
+        ..PodSpec::default()
+    };
+    let pod = pod(spec);
+    let status = report(&pod, &pod.status, &[WAITING; 4], &[false; 4], 2);
+    let names = |list: &[ContainerStatus]| list.iter().map(|one| one.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&status.containers), ["log", "web"]);
+    assert_eq!(names(&status.init_containers), ["z-first", "a-second"]);
+    let unready = find_condition(&status.conditions, "ContainersReady").unwrap();
+    assert_eq!(unready.message, "containers with unready status: [web log]");
+}

@@ -5,7 +5,7 @@
 use super::rows::{NodeRow, PodRow};
 use super::startup::{self, ImagePlan};
 use super::{Progress, containers, termination};
-use crate::component::{ClientRow, ContainerNotice, ContainerStep, Context};
+use crate::component::{ClientRow, ContainerNotice, ContainerStep, Context, Part};
 use crate::model::{EventType, Map, Name, Span, Time, Uid};
 
 /// The clients of the node with this index: for status writes and for Kubernetes Events.
@@ -44,27 +44,27 @@ pub(super) fn launch(pod: &mut PodRow, index: usize, nodes: &Map<Name, NodeRow>,
     match startup::plan_image(policy, is_present) {
         ImagePlan::Pull => {
             pod.actual[index] = Progress::Pulling { since: ctx.now };
-            send_event(pod, EventType::Normal, "Pulling", format!("Pulling image \"{image}\""), ctx);
+            container_event(pod, index, EventType::Normal, "Pulling", format!("Pulling image \"{image}\""), ctx);
             ask(pod, index, ContainerStep::Pull, nodes, ctx);
         }
         ImagePlan::Present => {
             let message =
                 format!("Container image \"{image}\" already present on machine and can be accessed by the pod");
-            send_event(pod, EventType::Normal, "Pulled", message, ctx);
+            container_event(pod, index, EventType::Normal, "Pulled", message, ctx);
             create_and_start(pod, index, nodes, ctx);
         }
         ImagePlan::Missing => {
             pod.actual[index] = Progress::ImageMissing;
             let message = format!("Container image \"{image}\" is not present with pull policy of Never");
-            send_event(pod, EventType::Warning, "ErrImageNeverPull", message, ctx);
-            send_event(pod, EventType::Warning, "Failed", "Error: ErrImageNeverPull".to_string(), ctx);
+            container_event(pod, index, EventType::Warning, "ErrImageNeverPull", message, ctx);
+            container_event(pod, index, EventType::Warning, "Failed", "Error: ErrImageNeverPull".to_string(), ctx);
         }
     }
 }
 
 pub(super) fn create_and_start(pod: &mut PodRow, index: usize, nodes: &Map<Name, NodeRow>, ctx: &mut Context<'_>) {
     pod.actual[index] = Progress::Starting;
-    send_event(pod, EventType::Normal, "Created", "Container created".to_string(), ctx);
+    container_event(pod, index, EventType::Normal, "Created", "Container created".to_string(), ctx);
     ask(pod, index, ContainerStep::Start, nodes, ctx);
 }
 
@@ -73,11 +73,32 @@ pub(super) fn stop_next(pod: &mut PodRow, deadline: Time, nodes: &Map<Name, Node
     for index in termination::next_to_stop(&pod.pod.spec, &pod.actual, &pod.stopping) {
         pod.stopping[index] = true;
         let name = containers(&pod.pod.spec).nth(index).map(|container| container.name.clone()).unwrap_or_default();
-        send_event(pod, EventType::Normal, "Killing", format!("Stopping container {name}"), ctx);
+        container_event(pod, index, EventType::Normal, "Killing", format!("Stopping container {name}"), ctx);
         ask(pod, index, step, nodes, ctx);
     }
 }
 
+/// Reports an Event about a container of the pod.
+///
+/// Upstream: pkg/kubelet/container/ref.go, `GenerateContainerRef`, v1.36.
+pub(super) fn container_event(
+    pod: &PodRow,
+    index: usize,
+    event_type: EventType,
+    reason: &'static str,
+    message: String,
+    ctx: &mut Context<'_>,
+) {
+    let spec = &pod.pod.spec;
+    let name = &containers(spec).nth(index).expect("an index into the pod's containers").name;
+    let list = if index < spec.init_containers.len() { "initContainers" } else { "containers" };
+    let field_path = Name::from(format!("spec.{list}{{{name}}}"));
+    let (_, events) = client_rows(pod.row);
+    let part = Part { key: pod.key.clone(), uid: pod.uid(), field_path };
+    ctx.out.part_event_from(events, part, event_type, reason, message);
+}
+
+/// Reports an Event about the pod.
 pub(super) fn send_event(
     pod: &PodRow,
     event_type: EventType,

@@ -4,12 +4,24 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
 
+use super::chain::{ChainLine, phrase};
 use crate::model::time::SECOND_NS;
 use crate::model::{Action, Key, Kind, Name, Set, Span};
 use crate::rules::suggest;
 
 /// Actions at which a chain of causes may end.
 const ROOTS: [Action; 4] = [Action::User, Action::Fault, Action::Load, Action::Timer];
+/// Actions that change their object when they succeed.
+const WRITES: [Action; 8] = [
+    Action::Create,
+    Action::Update,
+    Action::UpdateStatus,
+    Action::Scale,
+    Action::Patch,
+    Action::Delete,
+    Action::Bind,
+    Action::Remove,
+];
 /// Columns of trace.csv that are read here.
 const COLUMNS: [&str; 10] =
     ["time_s", "event", "cause", "process", "component", "action", "kind", "namespace", "name", "detail"];
@@ -36,21 +48,24 @@ struct Row {
     detail: u32,
 }
 
-/// One link of a chain.
+/// What kind of record a chain begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// A write of the object that succeeded.
+    Write,
+    /// A decision about it that left it as it is: a reconcile that failed, a pod that found no node.
+    Failure,
+    /// Neither was there: anything about it.
+    Other,
+}
+
+/// Why an object is as it is.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ChainLine {
-    /// Number of the record.
-    pub event: u64,
-    /// Since the start of the run.
-    pub time: Span,
-    /// Process, and component after a slash; `the world` for neither.
-    pub actor: String,
-    /// The word in the trace.
-    pub action: String,
-    /// `kind/name`, or `namespace/kind/name` outside `default`; empty without an object.
-    pub object: String,
-    /// More words.
-    pub detail: String,
+pub struct Explanation {
+    /// What the chain begins with.
+    pub start: Start,
+    /// Its records, the last first, back to a root.
+    pub chain: Vec<ChainLine>,
 }
 
 /// What is wrong with a trace.
@@ -160,43 +175,94 @@ impl Rows {
     }
 
     fn line(&self, row: &Row) -> ChainLine {
+        let action = self.text(row.action).to_string();
+        let mut phrase = phrase(&action).to_string();
+        let mut detail = self.text(row.detail).to_string();
+        if action == Action::Relist.as_str() && self.is_first_list(row) {
+            phrase = "listed".to_string();
+        }
+        if let Some(first) = detail.strip_prefix("first added by ").and_then(|event| self.find(event.parse().ok()?)) {
+            detail = self.queued_since(&self.rows[first]);
+        }
+        let (actor, object, time) = (self.actor(row), self.object(row), row.time);
+        ChainLine { event: row.event, time, actor, action, phrase, object, detail, folded: 0, since: time }
+    }
+
+    fn actor(&self, row: &Row) -> String {
         let (process, component) = (self.text(row.process), self.text(row.component));
-        let actor = match (process.is_empty(), component.is_empty()) {
+        match (process.is_empty(), component.is_empty()) {
             (true, true) => "the world".to_string(),
             (true, false) => component.to_string(),
-            (false, true) => process.to_string(),
-            (false, false) => format!("{process}/{component}"),
-        };
+            (false, false) if process != component => format!("{process}/{component}"),
+            (false, _) => process.to_string(),
+        }
+    }
+
+    fn object(&self, row: &Row) -> String {
         let (namespace, name) = (self.text(row.namespace), self.text(row.name));
         let kind = self.text(row.kind).to_ascii_lowercase();
-        let object = match (kind.is_empty(), matches!(namespace, "" | "default")) {
+        match (kind.is_empty(), matches!(namespace, "" | "default")) {
             (true, _) => String::new(),
             (false, true) => format!("{kind}/{name}"),
             (false, false) => format!("{namespace}/{kind}/{name}"),
+        }
+    }
+
+    /// Whether a list is the first of its informer: none of the kind came before since its process started.
+    fn is_first_list(&self, row: &Row) -> bool {
+        let plural = |row: &Row| self.text(row.detail).split(' ').next();
+        let before = self.rows.partition_point(|other| other.event < row.event);
+        for other in self.rows[..before].iter().rev().filter(|other| other.process == row.process) {
+            if self.text(other.action) == Action::ProcessStart.as_str() {
+                return true;
+            }
+            if other.action == row.action && plural(other) == plural(row) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// When and why a key came into the queue in which another add found it.
+    fn queued_since(&self, first: &Row) -> String {
+        let cause = self.find(first.cause).map(|place| &self.rows[place]);
+        let why = cause.map_or(String::new(), |cause| {
+            let (actor, verb, object) = (self.actor(cause), phrase(self.text(cause.action)), self.object(cause));
+            format!(", when {actor} {verb} {object}").trim_end().to_string()
+        });
+        format!("in the queue since {}{why}", first.time)
+    }
+
+    /// What a chain that begins with this row would begin with.
+    fn start(&self, row: &Row) -> Start {
+        let (action, detail) = (self.text(row.action), self.text(row.detail));
+        // The detail of a request is its error.
+        if detail.is_empty() && WRITES.iter().any(|write| write.as_str() == action) {
+            return Start::Write;
+        }
+        let is_failure = match action {
+            "reconcile-error" | "decide" => true,
+            "admit" => detail != "admitted",
+            _ => false,
         };
-        let (action, detail) = (self.text(row.action).to_string(), self.text(row.detail).to_string());
-        ChainLine { event: row.event, time: row.time, actor, action, object, detail }
+        if is_failure { Start::Failure } else { Start::Other }
     }
 }
 
-/// The last record about an object at or before an instant, and its causes back to a root, last first.
+/// The last change of an object at or before an instant, or the last decision that failed, and its causes back to a root,
+/// last first. What was only read, told or queued counts when there is nothing else.
 /// `namespace` is empty for cluster-scoped kinds; `at` counts from the start of the run, `None` is its end.
 ///
 /// # Errors
 /// In words: there is no record of the object until then, with the name that may be meant; or the chain is broken.
-pub fn explain(
-    rows: &Rows,
-    kind: Kind,
-    namespace: &str,
-    name: &str,
-    at: Option<Span>,
-) -> Result<Vec<ChainLine>, String> {
+pub fn explain(rows: &Rows, kind: Kind, namespace: &str, name: &str, at: Option<Span>) -> Result<Explanation, String> {
     let until = at.map_or(rows.len(), |at| rows.rows.partition_point(|row| row.time <= at));
     let wanted = [kind.as_str(), namespace, name].map(|text| rows.texts.get_index_of(&Name::new(text)));
     let is_wanted = |row: &&Row| {
         [row.kind, row.namespace, row.name].iter().zip(wanted).all(|(index, wanted)| Some(*index as usize) == wanted)
     };
-    let Some(last) = rows.rows[..until].iter().rev().find(is_wanted) else {
+    let about = || rows.rows[..until].iter().rev().filter(is_wanted);
+    let Some(last) = about().find(|row| rows.start(row) != Start::Other).or_else(|| about().next()) else {
         return Err(no_record(rows, &Key::new(kind, namespace, name), rows.rows.iter().find(is_wanted)));
     };
     let mut chain = vec![rows.line(last)];
@@ -206,7 +272,7 @@ pub fn explain(
         row = cause.ok_or_else(|| Problem::CauseNotEarlier { event: row.event, cause: row.cause }.to_string())?;
         chain.push(rows.line(row));
     }
-    Ok(chain)
+    Ok(Explanation { start: rows.start(last), chain })
 }
 
 fn no_record(rows: &Rows, wanted: &Key, later: Option<&Row>) -> String {
@@ -247,58 +313,6 @@ pub fn check_causes(rows: &Rows) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `2m0.005s     kube-controller-manager/replicaset created pod/api-x`, with the detail in parentheses.
-impl fmt::Display for ChainLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<12} {} {}", self.time.to_string(), self.actor, phrase(&self.action))?;
-        match (self.object.is_empty(), self.detail.is_empty()) {
-            (true, true) => Ok(()),
-            (true, false) => write!(f, " {}", self.detail),
-            (false, true) => write!(f, " {}", self.object),
-            (false, false) => write!(f, " {} ({})", self.object, self.detail),
-        }
-    }
-}
-
-/// An action as a verb that its object follows.
-fn phrase(action: &str) -> &str {
-    match action {
-        "user" => "acted:",
-        "fault" => "met a fault:",
-        "load" => "changed load:",
-        "timer" => "had a timer fire:",
-        "process-start" => "started",
-        "process-stop" => "stopped",
-        "relist" => "listed again",
-        "deliver" => "was told of",
-        "lost" => "was not told of",
-        "resync" => "was handed by a resync",
-        "enqueue" => "queued",
-        "coalesced" => "had already queued",
-        "enqueue-after" => "queued for later",
-        "reconcile" => "took from its queue",
-        "reconcile-error" => "failed on",
-        "decide" => "decided about",
-        "create" => "created",
-        "update" => "updated",
-        "update-status" => "updated the status of",
-        "scale" => "scaled",
-        "patch" => "patched",
-        "delete" => "deleted",
-        "bind" => "bound",
-        "get" => "read",
-        "list" => "listed",
-        "renew" => "renewed",
-        "remove" => "removed from the store",
-        "schedule" => "took to schedule",
-        "assume" => "assumed",
-        "forget" => "forgot",
-        "admit" => "judged",
-        "container" => "had a container step of",
-        other => other,
-    }
-}
-
 /// Exact: `300.012` is 300 s and 12 000 000 ns. At most nine decimals, no exponent.
 fn parse_seconds(text: &str) -> Option<Span> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -337,23 +351,70 @@ mod tests {
     }
 
     fn events(kind: Kind, name: &str, at: Option<i64>) -> Vec<u64> {
-        let chain = explain(&rows(TRACE), kind, "default", name, at.map(Span)).unwrap();
+        let chain = explain(&rows(TRACE), kind, "default", name, at.map(Span)).unwrap().chain;
         chain.iter().map(|line| line.event).collect()
     }
 
     #[test]
     fn a_chain_leads_from_the_last_record_to_its_root() {
         assert_eq!(events(Kind::ReplicaSet, "api-7d4b9c", None), [6, 5, 4, 3, 2, 1]);
-        // At 0.013 s the only record of the Deployment is its creation, 2; at 0.014 s the last is 5.
+        // Of the Deployment's records 2 to 5 only its creation changed it.
         assert_eq!(events(Kind::Deployment, "api", Some(13_000_000)), [2, 1]);
-        assert_eq!(events(Kind::Deployment, "api", Some(14_000_000)), [5, 4, 3, 2, 1]);
-        let chain = explain(&rows(TRACE), Kind::Pod, "shop", "api-x", None).unwrap();
+        assert_eq!(events(Kind::Deployment, "api", None), [2, 1]);
+        let Explanation { start, chain } = explain(&rows(TRACE), Kind::Pod, "shop", "api-x", None).unwrap();
+        assert_eq!(start, Start::Write);
         assert_eq!(chain[0].to_string(), "2m0.509s     kubectl deleted shop/pod/api-x");
         assert_eq!(chain[1].to_string(), "2m0.5s       kubectl acted: delete pod");
-        let taken = &explain(&rows(TRACE), Kind::Deployment, "default", "api", None).unwrap()[0];
+    }
+
+    #[test]
+    fn a_failed_decision_begins_a_chain_and_a_failed_write_does_not() {
+        let pending = "\
+1,1,0,kubectl,kubectl,user,,,,create pod,,
+1,2,1,kubectl,kubectl,create,Pod,default,p,,,
+1,3,2,kube-scheduler,,deliver,Pod,default,p,ADDED,,
+1,4,3,kube-scheduler,scheduler,schedule,Pod,default,p,attempt 1,,
+2,5,4,kube-scheduler,scheduler,decide,Pod,default,p,Unschedulable: no room,,
+3,6,5,kube-scheduler,scheduler,patch,Pod,default,p,409 Conflict: old,,
+4,7,6,kubelet,kubelet,get,Pod,default,p,,,
+";
+        let Explanation { start, chain } = explain(&rows(pending), Kind::Pod, "default", "p", None).unwrap();
+        assert_eq!(start, Start::Failure);
         assert_eq!(
-            taken.to_string(),
-            "14ms         kube-controller-manager/deployment took from its queue deployment/api (worker 0)"
+            chain[0].to_string(),
+            "2s           kube-scheduler/scheduler decided about pod/p: Unschedulable: no room"
+        );
+        assert_eq!(chain[4].to_string(), "1s           kubectl acted: create pod");
+        // Of an object that nobody wrote anything is told.
+        let told = "1,1,0,kubelet,kubelet,timer,,,,x,,\n2,2,1,kubelet,kubelet,get,Pod,default,p,,,\n";
+        let Explanation { start, chain } = explain(&rows(told), Kind::Pod, "default", "p", None).unwrap();
+        assert_eq!((start, chain[0].to_string()), (Start::Other, "2s           kubelet read pod/p".to_string()));
+    }
+
+    #[test]
+    fn lists_and_queues_are_told_in_words() {
+        let all = rows(
+            "\
+1,1,0,cm,,user,,,,start,,
+1,2,1,cm,,process-start,,,,,,
+1,3,2,cm,,relist,,,,pods 3,,
+1,4,3,cm,,relist,,,,nodes 3,,
+1,5,4,cm,,relist,,,,pods 4,,
+1,6,5,cm,,process-start,,,,,,
+1,7,6,cm,,relist,,,,pods 4,,
+2,8,7,cm,,deliver,Pod,default,p,ADDED,,
+2,9,8,cm,rs,enqueue,ReplicaSet,default,r,,,
+3,10,7,cm,rs,coalesced,ReplicaSet,default,r,first added by 9,,
+",
+        );
+        let words = |event: usize| all.line(&all.rows[event - 1]).to_string();
+        assert_eq!(words(3), "1s           cm listed pods 3");
+        assert_eq!(words(4), "1s           cm listed nodes 3");
+        assert_eq!(words(5), "1s           cm listed again pods 4");
+        assert_eq!(words(7), "1s           cm listed pods 4");
+        assert_eq!(
+            words(10),
+            "3s           cm/rs had already queued replicaset/r (in the queue since 2s, when cm was told of pod/p)"
         );
     }
 
@@ -436,6 +497,6 @@ mod tests {
         }
         let rows = rows(&body);
         assert_eq!(check_causes(&rows), Ok(()));
-        assert_eq!(explain(&rows, Kind::Pod, "default", "x0", None).unwrap().len(), 300_000);
+        assert_eq!(explain(&rows, Kind::Pod, "default", "x0", None).unwrap().chain.len(), 300_000);
     }
 }

@@ -161,6 +161,7 @@ impl Scheduler {
             self.cache.add_pod(pod);
             self.queue.move_on_event(ClusterEvent::AssignedPodAdded(pod.clone()), ctx.out.cause(), ctx.now);
         } else if self.is_responsible_for(pod) && !self.cache.is_assumed(&pod.meta.uid) {
+            record_gates(&[], pod, ctx);
             self.queue.add(pod, ctx.out.cause(), ctx.now);
         }
     }
@@ -179,6 +180,7 @@ impl Scheduler {
             && old.meta.resource_version != new.meta.resource_version
             && !self.cache.is_assumed(&new.meta.uid)
         {
+            record_gates(&old.spec.scheduling_gates, new, ctx);
             self.queue.update(old, new, cause, now);
         }
     }
@@ -310,6 +312,8 @@ impl Scheduler {
             Failure::Rejected(_) => "Unschedulable",
             Failure::Error => "SchedulerError",
         };
+        let decided = ctx.out.record(Action::Decide, Some(queued.key()), format!("{reason}: {message}"));
+        ctx.out.set_cause(decided);
         match ctx.informers.pod(&queued.key()).cloned() {
             Some(current) if current.meta.uid != uid => return self.queue.done(&uid),
             Some(current) if current.node_name.is_empty() => {
@@ -349,6 +353,17 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// Says once which gates a pod waits for, and again when they are others.
+fn record_gates(before: &[Name], pod: &Pod, ctx: &mut Context<'_>) {
+    let gates = &pod.spec.scheduling_gates;
+    if gates.is_empty() || gates == before {
+        return;
+    }
+    let names: Vec<&str> = gates.iter().map(Name::as_str).collect();
+    let text = format!("waits for its scheduling gates: {}", names.join(", "));
+    ctx.out.record(Action::Decide, Some(key_of(pod)), text);
 }
 
 /// Writes PodScheduled=False, unless the pod says so in the same words.
@@ -614,9 +629,10 @@ mod tests {
         rig.send(Input::Reply { token: 1, result: Err(error) });
         let actions = rig.actions();
         // The room given back wakes q, which an idle scheduler takes at once for its second attempt; p waits for its error back-off.
-        assert_eq!(actions.len(), 2);
-        assert!(actions[0].starts_with("forget binding failed") && actions[1].starts_with("schedule attempt 2"));
         let text = "running Bind plugin \"DefaultBinder\": pods \"p\" not found";
+        assert_eq!(actions.len(), 3);
+        assert!(actions[0].starts_with("forget binding failed") && actions[2].starts_with("schedule attempt 2"));
+        assert!(actions[1].starts_with(&format!("decide SchedulerError: {text}")));
         assert_eq!(rig.scheduler.queue.backoff_len(), 1);
         assert_eq!(rig.sent(), [format!("event FailedScheduling: {text}"), format!("patch SchedulerError: {text}")]);
     }
@@ -729,6 +745,25 @@ mod tests {
         rig.now = Time::default() + Span::from_seconds(330);
         rig.send(Input::Timer { token: LEFTOVER });
         assert_eq!(rig.actions(), [format!("schedule attempt 2 <- {}", rig.cause)]);
+    }
+
+    #[test]
+    fn a_gated_pod_says_once_what_it_waits_for() {
+        let gated = |gates: &[&str], version: u64| {
+            let mut pod = pod_with("p", 600, 0);
+            Rc::make_mut(&mut pod.spec).scheduling_gates = gates.iter().map(|gate| Name::new(gate)).collect();
+            pod.meta.resource_version = Rv(version);
+            pod
+        };
+        let mut rig = Rig::new(true);
+        rig.send(Input::Start);
+        rig.put(gated(&["a", "b"], 1));
+        rig.put(gated(&["a", "b"], 2));
+        rig.put(gated(&["b"], 3));
+        let actions = rig.actions();
+        assert_eq!(actions.len(), 2, "{actions:?}");
+        assert!(actions[0].starts_with("decide waits for its scheduling gates: a, b <- "));
+        assert!(actions[1].starts_with("decide waits for its scheduling gates: b <- "));
     }
 
     #[test]

@@ -68,8 +68,9 @@ impl World {
                     self.calendar.cancel(id);
                 }
             }
-            Effect::Event { row, regarding, uid, event_type, reason, message } => {
-                let report = Report { regarding, uid, event_type, reason, message: Name::from(message) };
+            Effect::Event { row, regarding, uid, field_path, event_type, reason, message } => {
+                let message = Name::from(message);
+                let report = Report { regarding, uid, field_path, event_type, reason, message };
                 self.report(process, component, row, report, cause);
             }
             Effect::Container { notice, image, entity } => {

@@ -22,20 +22,20 @@ pub(super) struct Asked {
 
 fn begin_words(step: ContainerStep) -> Option<&'static str> {
     match step {
-        ContainerStep::Pull => Some("pulling image of container"),
-        ContainerStep::Start => Some("starting container"),
-        ContainerStep::Stop { .. } => Some("stopping container"),
+        ContainerStep::Pull => Some("is pulling the image of container"),
+        ContainerStep::Start => Some("is starting container"),
+        ContainerStep::Stop { .. } => Some("is stopping container"),
         ContainerStep::Ready | ContainerStep::Complete => None,
     }
 }
 
 fn end_words(step: ContainerStep) -> &'static str {
     match step {
-        ContainerStep::Pull => "pulled image of container",
+        ContainerStep::Pull => "pulled the image of container",
         ContainerStep::Start => "started container",
-        ContainerStep::Ready => "ready: container",
+        ContainerStep::Ready => "made ready container",
         ContainerStep::Stop { .. } => "stopped container",
-        ContainerStep::Complete => "completed: container",
+        ContainerStep::Complete => "completed container",
     }
 }
 
@@ -99,8 +99,18 @@ impl World {
         }
     }
 
+    /// The container's name, as long as the pod is in the store.
+    fn container_name(&self, notice: &ContainerNotice) -> Option<&Name> {
+        let pod = self.api.truth().get(&notice.pod)?.as_pod().filter(|pod| pod.meta.uid == notice.uid)?;
+        let all = pod.spec.init_containers.iter().chain(&pod.spec.containers);
+        all.map(|container| &container.name).nth(notice.container as usize)
+    }
+
     fn note_container(&mut self, cause: Cause, notice: &ContainerNotice, words: &'static str) -> RecordId {
-        let detail = Detail::Number(words, i64::from(notice.container));
+        let detail = match self.container_name(notice) {
+            Some(name) => Detail::from(format!("{words} {name}")),
+            None => Detail::Number(words, i64::from(notice.container)),
+        };
         self.note(cause, None, Action::Container, Some(notice.pod.clone()), detail)
     }
 

@@ -71,6 +71,7 @@ mod tests {
             meta: Meta { namespace: Name::new("shop"), name: Name::new("api.17c"), ..Meta::default() },
             regarding: Key::new(Kind::Pod, "shop", "api-x7k2p"),
             regarding_uid: Name::new("u1"),
+            field_path: Name::EMPTY,
             event_type: EventType::Warning,
             reason: Name::new("FailedScheduling"),
             message: Name::new("0/3 nodes are available: 3 Insufficient cpu, none fits."),

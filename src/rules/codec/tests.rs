@@ -142,7 +142,7 @@ fn what_is_encoded_decodes_to_the_same() {
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "n1", "namespace": "kube-node-lease"},
         "spec": {"holderIdentity": "n1", "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.123456Z"}});
     let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Warning", "reason": "R", "message": "m",
-        "involvedObject": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "namespace": "default", "uid": "u"},
+        "involvedObject": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "namespace": "default", "uid": "u", "fieldPath": "spec.containers{web}"},
         "source": {"component": "replicaset-controller"}, "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:05Z", "count": 2});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}, "status": {"phase": "Terminating"}});
     let mut replica_set = deployment();

@@ -109,6 +109,7 @@ pub fn event(typed: &api::Event, problems: &mut Problems) -> Option<KubeEvent> {
         meta: meta(Kind::Event, &typed.metadata, problems),
         regarding: Key::new(kind, name(object.namespace.as_deref()), name(object.name.as_deref())),
         regarding_uid: name(object.uid.as_deref()),
+        field_path: name(object.field_path.as_deref()),
         event_type,
         reason: name(typed.reason.as_deref()),
         message: name(typed.message.as_deref()),

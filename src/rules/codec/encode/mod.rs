@@ -200,6 +200,7 @@ fn encode_event(event: &KubeEvent) -> Value {
     set_text(&mut object, "namespace", &event.regarding.namespace);
     set_text(&mut object, "name", &event.regarding.name);
     set_text(&mut object, "uid", &event.regarding_uid);
+    set_text(&mut object, "fieldPath", &event.field_path);
     json!({
         "involvedObject": object,
         "type": event.event_type.as_str(),
