@@ -13,7 +13,7 @@ use crate::model::{
     Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time, Uid,
 };
 use crate::rules::admission::{self, NodeRegistration};
-use crate::rules::{codec, patch};
+use crate::rules::{codec, patch, validation};
 
 use super::instance::ApiServer;
 use super::pods;
@@ -88,6 +88,10 @@ impl ApiServer {
         if self.etcd.get(&key).is_some() {
             let message = format!("{} \"{}\" already exists", kind.qualified_plural(), key.name);
             return Err(ApiError::new(Reason::AlreadyExists, message));
+        }
+        // What is there when the run begins was checked when it was read.
+        if writer.existing == NodeRegistration::New {
+            validate(&object)?;
         }
         let uid = self.naming.next_uid(kind.as_str(), object.meta(), writer.draws);
         let meta = object.meta_mut();
@@ -241,6 +245,12 @@ impl ApiServer {
         writer: &mut Writer<'_>,
     ) -> ApiResult {
         let patched = apply(&codec::encode(stored)).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
+        let unknown = codec::strict::unknown_fields(stored.kind(), &patched);
+        if !unknown.is_empty() {
+            let texts: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{}\"", field.path)).collect();
+            let message = format!("patch: Invalid value: strict decoding error: {}", texts.join(", "));
+            return Err(ApiError::new(Reason::Invalid, message));
+        }
         let mut merged = codec::decode(&patched).map_err(|problems| {
             let texts: Vec<_> =
                 problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
@@ -434,30 +444,32 @@ fn stale(key: &Key) -> ApiError {
     ApiError::new(Reason::Conflict, message)
 }
 
-/// The rules on values that a change of a workload can break: what is stored must be something its controller can work on.
+/// The rules on values: what is stored must be something its controllers can work on.
+fn validate(object: &Object) -> Result<(), ApiError> {
+    let problems = validation::check(object);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
+    Err(ApiError::new(Reason::Invalid, texts.join("; ")))
+}
+
+/// The rules on a change of a workload.
 ///
 /// Upstream: pkg/apis/apps/validation/validation.go, v1.36.
 fn validate_change(merged: &Object, stored: &Object) -> Result<(), ApiError> {
-    let parts = |object: &Object| match object {
-        Object::Deployment(d) => Some((d.spec.replicas, d.spec.selector.clone(), d.spec.template.clone())),
-        Object::ReplicaSet(set) => Some((set.spec.replicas, set.spec.selector.clone(), set.spec.template.clone())),
+    let selector = |object: &Object| match object {
+        Object::Deployment(deployment) => Some(deployment.spec.selector.clone()),
+        Object::ReplicaSet(set) => Some(set.spec.selector.clone()),
         _ => None,
     };
-    let (Some((replicas, selector, template)), Some((_, old_selector, _))) = (parts(merged), parts(stored)) else {
-        return Ok(());
-    };
-    let problem = if replicas < 0 {
-        "spec.replicas: Invalid value: must be greater than or equal to 0"
-    } else if selector != old_selector {
-        "spec.selector: Invalid value: field is immutable"
-    } else if !selector.matches(&template.labels) {
-        "spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`"
-    } else if template.spec.containers.is_empty() {
-        "spec.template.spec.containers: Required value"
-    } else {
-        return Ok(());
-    };
-    Err(ApiError::new(Reason::Invalid, problem))
+    if selector(merged) != selector(stored) {
+        return Err(ApiError::new(Reason::Invalid, "spec.selector: Invalid value: field is immutable"));
+    }
+    match merged {
+        Object::Deployment(_) | Object::ReplicaSet(_) if spec_differs(stored, merged) => validate(merged),
+        _ => Ok(()),
+    }
 }
 
 /// Nobody may begin to hold an object that is on its way out.

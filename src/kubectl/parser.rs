@@ -99,6 +99,9 @@ pub fn parse(line: &str, context: &Context<'_>) -> Result<Command, CommandError>
 
 fn unknown_verb(name: &str) -> CommandError {
     if let Some((_, why)) = OTHER_VERBS.iter().find(|(verb, _)| *verb == name) {
+        if let Some(instead) = why.strip_prefix("not simulated yet; ") {
+            return CommandError::new(format!("`kubectl {name}` is not simulated yet")).help(instead);
+        }
         return CommandError::new(format!("`kubectl {name}` cannot stand in a timeline")).help(*why);
     }
     let help = suggest::help(name, VERBS).unwrap_or_else(|| format!("known here: {}", VERBS.join(", ")));
@@ -470,5 +473,7 @@ mod tests {
             "error: `kubectl get` cannot stand in a timeline (a timeline changes things; ask with `expect`, or with `kubesim get` after the run)",
         );
         check("delete pod 'a", "error: a quote is not closed");
+        check("drain node-1", "error: `kubectl drain` is not simulated yet (cordon the node and delete its pods)");
+        check("rollout undo deploy/web", "error: `kubectl rollout undo` is not simulated yet");
     }
 }

@@ -109,7 +109,7 @@ impl Condition {
         let mut env = Env::stdlib();
         env.add_overload(ORDERED, "ordered_dyn", vec![DYN_TYPE], ordered).map_err(|error| error.to_string())?;
         let program = env.compile(text).map_err(|errors| {
-            let lines = errors.errors.iter().map(|error| format!("column {}: {}", error.pos.1, error.msg));
+            let lines = errors.errors.iter().map(|error| format!("column {}: {}", error.pos.1, own_words(&error.msg)));
             lines.collect::<Vec<_>>().join("; ")
         })?;
         let mut expression = program.expression().clone();
@@ -177,6 +177,14 @@ impl Condition {
         }
         lines
     }
+}
+
+/// The parser's message without its list of tokens.
+fn own_words(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default().trim();
+    let first = first.strip_prefix("Syntax error: ").unwrap_or(first);
+    let first = first.split(" expecting ").next().unwrap_or(first);
+    first.replace("mismatched input '<EOF>'", "the condition ends too early")
 }
 
 fn variable(index: usize) -> String {

@@ -15,3 +15,4 @@ pub mod suggest;
 pub mod timestamp;
 pub mod tolerations;
 pub mod unmodelled;
+pub mod validation;

@@ -61,7 +61,7 @@ codes! {
     BadManifest "E0011" "manifest not valid" "The API server would not accept this manifest.";
     UnknownObject "E0012" "object does not exist" "A reference names an object that no file describes.";
     UnknownProcess "E0013" "process does not exist" "A reference names a process or controller that does not run in this scenario.";
-    BadCondition "E0014" "condition cannot be read" "The condition is not a CEL expression.";
+    BadCondition "E0014" "condition cannot be read" "The condition is not a CEL expression, or asks for something that does not exist.";
     NeverHappens "E0015" "after the end of the run" "The time lies after the end of the run, so this would never happen or never be judged.";
     BadFlag "E0016" "flag cannot be used" "The component has no such flag, or the value does not fit it.";
     BadCommand "E0017" "command cannot be used" "The kubectl command line cannot be carried out as written.";
@@ -71,6 +71,7 @@ codes! {
     OutsideFolder "E0021" "outside the scenario's folder" "A file named by a scenario lies outside the scenario's folder.";
     TooLarge "E0022" "too large" "The input is larger than a bound that keeps the program safe.";
     BadName "E0023" "name cannot be used" "The name is taken, or has characters that names may not have.";
+    NothingToSimulate "E0024" "nothing to simulate" "The files hold neither a scenario nor a manifest.";
 }
 
 impl Code {

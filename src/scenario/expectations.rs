@@ -3,6 +3,7 @@
 use super::diagnostic::Code;
 use super::entry::Entry;
 use crate::model::Span;
+use crate::probes::Condition;
 use crate::sim::plan::When;
 
 /// An item of `spec.expect`.
@@ -64,18 +65,14 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
     Some(ExpectationEntry { path: entry.path.clone(), when, that: that?, only_in })
 }
 
-/// A CEL condition whose syntax is right.
+/// A condition that compiles.
 fn condition(entry: &Entry<'_>) -> Option<String> {
     let text = entry.text()?;
-    match cel::Program::compile(text) {
+    match Condition::compile(text) {
         Ok(_) => Some(text.to_string()),
-        Err(errors) => {
-            let first = errors.errors.first();
-            let message = first.map_or("cannot be read".to_string(), |error| error.msg.clone());
-            let column = first.map_or(String::new(), |error| format!(" (column {} of the condition)", error.pos.1));
-            let message = message.lines().next().unwrap_or_default().trim().to_string();
+        Err(why) => {
             let help = "conditions are CEL, for example count(\"pods\", \"app=web\") == 3";
-            entry.problem(Code::BadCondition, format!("{message}{column}"), Some(help.into()));
+            entry.problem(Code::BadCondition, why, Some(help.into()));
             None
         }
     }

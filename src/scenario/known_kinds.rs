@@ -74,9 +74,16 @@ pub fn look_up(api_version: &str, kind: &str) -> Knowledge {
     }
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let own_group = |known: &str| known.rsplit_once('/').map_or("", |(group, _)| group) == group;
-    let own = BUILT_IN.iter().any(|(known, _)| own_group(known));
+    // What `extensions` and the beta versions held of kinds that are simulated has moved and is served no more.
+    let is_removed = group == "extensions" || group == "coordination.k8s.io" && kind == "Lease";
+    let own = is_removed || BUILT_IN.iter().any(|(known, _)| own_group(known));
     // Alpha and beta versions of our groups come and go: kinds in them are not judged.
-    if !own || (version.contains("alpha") || version.contains("beta")) && !group.is_empty() && group != "apps" {
+    if !own
+        || (version.contains("alpha") || version.contains("beta"))
+            && !group.is_empty()
+            && group != "apps"
+            && !is_removed
+    {
         return Knowledge::Foreign;
     }
     if let Some((version, kinds)) = BUILT_IN.iter().find(|(_, kinds)| kinds.contains(&kind)) {
@@ -100,7 +107,7 @@ mod tests {
         assert_eq!(look_up("apps/v1", "Deployment"), Knowledge::BuiltIn);
         assert_eq!(look_up("apps/v1", "Deploymnt"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
         assert_eq!(look_up("v1", "Deployment"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
-        assert_eq!(look_up("extensions/v1beta1", "Deployment"), Knowledge::Foreign);
+        assert_eq!(look_up("extensions/v1beta1", "Deployment"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
         assert_eq!(look_up("apps/v1beta1", "Deployment"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
         assert_eq!(look_up("argoproj.io/v1alpha1", "Rollout"), Knowledge::Foreign);
         assert_eq!(look_up("v1", "Banana"), Knowledge::Slip(None));

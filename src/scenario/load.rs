@@ -88,6 +88,11 @@ pub fn load(files: &[PathBuf], overrides: &Overrides) -> Result<Loaded, Diagnost
         }
         return Err(problems);
     };
+    if documents.is_empty() && problems.is_empty() {
+        let message = format!("nothing to simulate: {} holds no document", first_file.display());
+        let help = "give a scenario or Kubernetes manifests";
+        return Err(Diagnostic::error(Code::NothingToSimulate, message).help(help).into());
+    }
     let input = gather(documents, &first_file, overrides, &mut problems);
     worlds(input, problems)
 }

@@ -10,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::{codec, unmodelled};
+use crate::rules::{codec, unmodelled, validation};
 
 /// A manifest of a kind that is simulated.
 #[derive(Clone, Debug)]
@@ -159,7 +159,18 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
 /// Adds a problem for each field that the API server would refuse.
 pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
     let document = &manifest.document;
-    for problem in codec::decode(&document.value).err().unwrap_or_default() {
+    for field in codec::strict::unknown_fields(manifest.object.kind, &document.value) {
+        let message = format!("unknown field `{}`", field.name);
+        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, message);
+        problems.push(problem.maybe_help(field.help));
+    }
+    let found = match codec::decode(&document.value) {
+        Err(problems) => problems,
+        Ok(object) => {
+            validation::check(&object).into_iter().chain(validation::check_pods_of_template(&object)).collect()
+        }
+    };
+    for problem in found {
         problems.push(document.problem(Code::BadManifest, &problem.path, Part::Value, problem.message));
     }
 }

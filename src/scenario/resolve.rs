@@ -19,7 +19,7 @@ use super::references::ObjectRef;
 use super::yaml::{self, Document, Part};
 use crate::kubectl::parser::{self, CommandError, Context};
 use crate::model::{Distribution, Kind, Span, Time};
-use crate::rules::{suggest, timestamp};
+use crate::rules::{codec, suggest, timestamp};
 use crate::sim::plan::{
     Command, CommandVerb, ComponentPlan, ContainerRule, ContainerTimes, End, Expectation, FaultPlan, KubeletPlan,
     Latency, Plan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan, TimelineEntry,
@@ -50,6 +50,7 @@ impl World<'_> {
         let (objects, mut known) = self.objects(&commands, &mut notices);
         known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command)));
         self.check_targets(&commands, &known);
+        self.check_images(&commands);
         notices.extend(self.unmodelled(&commands));
         let mut timeline: Vec<TimelineEntry> = commands.into_iter().map(|(_, entry)| entry).collect();
         timeline.sort_by_key(|entry| entry.at);
@@ -291,6 +292,12 @@ impl World<'_> {
                     return None;
                 }
             };
+            if let CommandVerb::Patch { target, patch, .. } = &command.verb {
+                for field in codec::strict::unknown_fields(target.kind, patch) {
+                    let message = format!("unknown field `{}` in the patch of a {}", field.path, target.kind);
+                    self.add(self.problem(Code::UnknownField, &path, message).maybe_help(field.help));
+                }
+            }
             match (&mut command.verb, item.pick) {
                 (CommandVerb::Delete { pick, .. }, Some(_)) => *pick = item.pick,
                 (_, Some(_)) => {
@@ -361,6 +368,34 @@ impl World<'_> {
         }
     }
 
+    /// `set image` names containers that its target has.
+    fn check_images(&self, commands: &[(String, TimelineEntry)]) {
+        let is_set = |command: &Command| command.text.trim_start_matches("kubectl ").trim_start().starts_with("set ");
+        let applied = commands.iter().flat_map(|(_, entry)| match &entry.command.verb {
+            CommandVerb::Apply { objects } => objects.as_slice(),
+            _ => &[],
+        });
+        let applied = applied.filter_map(|value| Some((object_of(value)?, value.as_ref())));
+        let mut objects: Vec<(ObjectRef, &Value)> =
+            self.manifests.iter().map(|manifest| (manifest.object.clone(), &manifest.document.value)).collect();
+        objects.extend(applied);
+        for (path, entry) in commands.iter().filter(|(_, entry)| is_set(&entry.command)) {
+            let CommandVerb::Patch { target, patch, .. } = &entry.command.verb else { continue };
+            for name in &target.names {
+                let object = ObjectRef { kind: target.kind, namespace: target.namespace.clone(), name: name.clone() };
+                let of_target = objects.iter().filter(|(other, _)| *other == object);
+                let names: Vec<&str> = of_target.flat_map(|(_, value)| container_names(target.kind, value)).collect();
+                // Targets that no file describes are reported elsewhere, or made by a controller.
+                let wanted = container_names(target.kind, patch).into_iter().filter(|_| !names.is_empty());
+                for container in wanted.filter(|container| !names.contains(container)) {
+                    let message = format!("unable to find container named \"{container}\"");
+                    let help = format!("containers of {object}: {}", names.join(", "));
+                    self.add(self.problem(Code::BadCommand, path, message).help(help));
+                }
+            }
+        }
+    }
+
     fn faults(&self, last: Span) -> Vec<FaultPlan> {
         let mut faults: Vec<FaultPlan> = Vec::new();
         for entry in &self.file.faults {
@@ -403,6 +438,12 @@ impl World<'_> {
 fn client(flags: &Flags, default: RateLimit) -> Option<RateLimit> {
     let qps = flags.qps.unwrap_or(default.qps);
     (qps > 0.0).then(|| RateLimit { qps, burst: flags.burst.unwrap_or(default.burst) })
+}
+
+/// Names of the regular containers of a pod, a template or a patch of them.
+fn container_names(kind: Kind, value: &Value) -> Vec<&str> {
+    let spec = if kind == Kind::Pod { &value["spec"] } else { &value["spec"]["template"]["spec"] };
+    spec["containers"].as_array().into_iter().flatten().filter_map(|container| container["name"].as_str()).collect()
 }
 
 /// What an apply would make.

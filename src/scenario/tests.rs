@@ -294,7 +294,7 @@ fn mistakes_in_what_is_asked_and_how_things_behave() {
         "  duration: 5m\n  expect: [{at: 6m, that: 'true'}, {from: 3m, within: 3m, that: '1 =='}, {never: 'true', in: bsae}, {at: 1m}]\n  variants: [{name: base}, {name: x, set: {spec.nodez: 1}}]\n",
         &[
             "E0015 5:17 spec.expect[0].at: 6m0s is after the end: the run ends at 5m0s (lengthen `spec.duration`, or take an earlier time)",
-            "E0014 5:65 spec.expect[1].that: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} (column 5 of the condition) (conditions are CEL, for example count(\"pods\", \"app=web\") == 3)",
+            "E0014 5:65 spec.expect[1].that: column 5: the condition ends too early (conditions are CEL, for example count(\"pods\", \"app=web\") == 3)",
             "E0012 5:94 spec.expect[2].in: no variant is named `bsae` (did you mean `base`?)",
             "E0006 5:101 spec.expect[3].that: `that` must be given",
             "E0023 6:21 spec.variants[0].name: the name `base` is taken (`base` is the world without changes)",
@@ -328,6 +328,56 @@ fn mistakes_in_what_is_asked_and_how_things_behave() {
             "E0009 4:10 spec.nodes: node/node-1 is given twice (give the group another `name`; without one nodes are called node-1, node-2 ...)",
         ],
     );
+}
+
+#[test]
+fn manifests_are_taken_strictly() {
+    let text = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replica: 3
+  replicas: -1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c}]}
+---
+apiVersion: extensions/v1beta1
+kind: Deployment
+metadata: {name: old}
+";
+    let shown = Folder::new("strict", &[("s.yaml", text)]).problems("s.yaml");
+    for expected in [
+        "error[E0004]: spec.replica: unknown field `replica`\n --> s.yaml:5:3\n",
+        "= help: did you mean `replicas`?",
+        "error[E0011]: spec.replicas: Invalid value: -1: must be greater than or equal to 0\n --> s.yaml:6:13\n",
+        "error[E0011]: spec.template.spec.containers[0].image: Required value\n  --> s.yaml:10:24\n",
+        "error[E0010]: kind: Kubernetes has no kind `Deployment` in `extensions/v1beta1`",
+    ] {
+        assert!(shown.contains(expected), "{expected}\n---\n{shown}");
+    }
+    let shown = Folder::new("empty", &[("s.yaml", "# nothing\n")]).problems("s.yaml");
+    assert!(shown.contains("error[E0024]: nothing to simulate"), "{shown}");
+}
+
+#[test]
+fn fields_without_effect_are_a_notice() {
+    let pod = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{schedulerName: mine, containers: \
+             [{{name: c, image: i, livenessProbe: {{}}}}]}}\n"
+        )
+    };
+    let folder = Folder::new("unmodelled", &[("s.yaml", &format!("{}{}", pod("p"), pod("q")))]);
+    let notices = folder.load("s.yaml", &Overrides::default()).expect("it can be run").notices;
+    for expected in [
+        "pod/p and 1 other: spec.schedulerName is not modelled: no such scheduler runs: pods stay Pending",
+        "pod/p and 1 other: spec.containers[0].livenessProbe is not modelled: the probe is not run: no container is \
+         restarted",
+    ] {
+        assert!(notices.iter().any(|notice| notice == expected), "{expected}\n---\n{notices:?}");
+    }
 }
 
 #[test]

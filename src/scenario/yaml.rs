@@ -225,6 +225,16 @@ fn syntax_problem(source: &Arc<Source>, lines_before: usize, error: &serde_saphy
     } else {
         (Code::Syntax, None)
     };
+    let message = match (code, error.location()) {
+        (Code::DuplicateKey, Some(location)) => {
+            let line = source.text.lines().nth((location.line() as usize + lines_before).saturating_sub(1));
+            let rest = line.unwrap_or("").chars().skip((location.column() as usize).saturating_sub(1));
+            let key: String = rest.take_while(|character| *character != ':').collect();
+            format!("the key `{}` is given twice", key.trim())
+        }
+        (Code::DuplicateKey, None) => "a key is given twice".to_string(),
+        _ => message,
+    };
     let problem = Diagnostic::error(code, message).maybe_help(help.map(str::to_string));
     match error.location() {
         Some(location) => problem.at(source, mark(&location, lines_before)),

@@ -8,6 +8,8 @@ pub mod defaults;
 pub mod encode;
 mod json;
 
+pub mod strict;
+
 pub use decode::{FieldProblem, decode};
 pub use encode::encode;
 
