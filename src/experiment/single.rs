@@ -207,7 +207,8 @@ fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>, simulated: Span) -> ChartD
     let marks = plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
     ChartData {
         variant: plan.variant.clone(),
-        series: std::mem::take(&mut watcher.series),
+        series: watcher.take_series(plan.start_at + simulated),
+        length_s: simulated.as_seconds(),
         spans: spans.collect(),
         marks: marks.collect(),
     }

@@ -2,24 +2,23 @@
 
 use std::io::Write;
 
-use indexmap::Equivalent;
-
-use crate::component::MetricSink;
-use crate::model::{Action, Key, Kind, Map, Record, Rv, Span, Time};
-use crate::plot::charts::SeriesKey;
+use crate::model::{Action, Key, Kind, Map, Name, Record, Rv, Span, Time};
+use crate::plot::charts::{self, SeriesKey};
 use crate::probes::expectations::Expectations;
 use crate::probes::metrics;
 use crate::probes::observed::{Changed, KindSet};
 use crate::probes::sample_grid::SampleGrid;
 use crate::probes::world_view::WorldView;
 use crate::report::kpis::{KpiCollector, PodStart, RunFacts};
-use crate::report::staleness::{InformerStaleness, StalenessMeter};
+use crate::sim::run::QUIET;
 use crate::sim::{Observer, World};
 use crate::trace::events_csv::EventsCsv;
 use crate::trace::hasher::TraceHasher;
 use crate::trace::metrics_csv::MetricsCsv;
 use crate::trace::sink::{CsvSink, RecordSink};
 
+use super::ages::Ages;
+use super::samples::Samples;
 use super::single::Progress;
 
 /// At most this many samples of each metric in a run whose length is known, but never closer than [`CLOSEST_SAMPLES`].
@@ -49,8 +48,6 @@ pub struct Watcher<'a> {
     pub files: Option<Files>,
     /// The expectations.
     pub expectations: Expectations,
-    /// Series for charts: changes only.
-    pub series: Map<SeriesKey, Vec<(f64, f64)>>,
     progress: &'a dyn Progress,
     world_index: usize,
     records: u64,
@@ -62,9 +59,13 @@ pub struct Watcher<'a> {
     event_writes: u64,
     /// What kubectl could not do, in words.
     pub complaints: Vec<String>,
-    meters: Map<(String, Kind), StalenessMeter>,
+    ages: Ages,
+    samples: Samples,
+    /// Components whose queue changed in this instant: process and component.
+    touched_queues: Vec<(Name, Name)>,
     grid: SampleGrid,
     unsampled: bool,
+    sampled_at: Option<Time>,
 }
 
 impl<'a> Watcher<'a> {
@@ -83,7 +84,6 @@ impl<'a> Watcher<'a> {
             kpis: KpiCollector::default(),
             files,
             expectations,
-            series: Map::default(),
             progress,
             world_index,
             records: 0,
@@ -94,9 +94,12 @@ impl<'a> Watcher<'a> {
             pulls: Map::default(),
             event_writes: 0,
             complaints: Vec::new(),
-            meters: Map::default(),
+            ages: Ages::new(start),
+            samples: Samples::new(start),
+            touched_queues: Vec::new(),
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
             unsampled: true,
+            sampled_at: None,
         }
     }
 
@@ -104,25 +107,36 @@ impl<'a> Watcher<'a> {
     pub fn finish(&mut self, world: &World) {
         let now = world.ended_at();
         self.expectations.finish(now, &WorldView { world, now });
-        self.sample(now, world);
+        if self.sampled_at != Some(now) {
+            self.sample(now, world);
+        }
+    }
+
+    /// The series for charts, once the run is over: samples where they changed, and every informer's age as a line.
+    pub fn take_series(&mut self, end: Time) -> Map<SeriesKey, Vec<(f64, f64)>> {
+        let mut series = self.samples.take_series();
+        series.retain(|key, _| key.metric != charts::STALENESS);
+        series.extend(self.ages.take_lines(end));
+        series
     }
 
     /// What the run's KPIs need beside its records.
     pub fn facts(&self, world: &World) -> RunFacts {
         let end = world.ended_at();
         let counters = world.counters();
-        let meters = self.meters.iter().map(|((process, kind), meter)| meter.result(format!("{process}/{kind}"), end));
-        let staleness: Vec<InformerStaleness> = meters.collect();
+        let last_write = world.api().truth().last_write();
+        // A timer far ahead that only looks (a progress deadline) does not make a cluster unsettled.
+        let is_still = world.is_idle() && end - last_write >= QUIET;
         RunFacts {
             start: self.start,
             end,
-            settled: world.is_settled(),
-            last_write: Some(world.api().truth().last_write()),
+            settled: world.is_settled() || is_still,
+            last_write: Some(last_write),
             requests: counters.requests,
             requests_conflict: counters.conflicts,
             event_writes: self.event_writes,
             pods: self.pods.values().copied().collect(),
-            staleness,
+            staleness: self.ages.results(end),
         }
     }
 
@@ -179,16 +193,26 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn measure_staleness(&mut self, now: Time, world: &World) {
-        for watch in world.api().watches() {
-            let missing = world.api().oldest_missing(watch);
-            let process = &world.processes()[watch.owner.0].name;
-            let found = self.meters.get_index_of(&(process.to_string(), watch.kind));
-            let index = found.unwrap_or_else(|| {
-                let meter = StalenessMeter::new(now);
-                self.meters.insert_full((process.to_string(), watch.kind), meter).0
-            });
-            self.meters[index].set(now, missing);
+    fn note_queue(&mut self, record: &Record) {
+        let touches = matches!(
+            record.action,
+            Action::Enqueue | Action::Coalesced | Action::EnqueueAfter | Action::Reconcile | Action::ReconcileError
+        );
+        let is_known =
+            |(process, component): &(Name, Name)| *process == record.process && *component == record.component;
+        if touches && !self.touched_queues.iter().any(is_known) {
+            self.touched_queues.push((record.process.clone(), record.component.clone()));
+        }
+    }
+
+    /// A queue fills and empties between two samples: its depth is looked at whenever it changed.
+    fn note_depths(&mut self, now: Time, world: &World) {
+        for (name, component) in std::mem::take(&mut self.touched_queues) {
+            let process = world.processes().iter().find(|process| process.name == name && process.alive);
+            let slot = process.and_then(|process| process.components.iter().find(|slot| slot.name == component));
+            if let Some(slot) = slot {
+                slot.component.metrics(now, &mut self.samples.peaks());
+            }
         }
     }
 
@@ -205,10 +229,12 @@ impl<'a> Watcher<'a> {
     }
 
     fn sample(&mut self, now: Time, world: &World) {
-        let seconds = now.seconds_since(self.start);
-        let mut sampler = Sampler { series: &mut self.series, files: &mut self.files, now, seconds };
-        metrics::collect(world, now, &mut sampler);
-        self.unsampled = false;
+        let mut round = self.samples.round(now, self.files.as_mut().map(|files| &mut files.metrics));
+        metrics::collect(world, now, &mut round);
+        // What is lower now than its peak is sampled once more, even if nothing happens.
+        self.unsampled = round.end();
+        self.sampled_at = Some(now);
+        self.ages.compact();
     }
 }
 
@@ -222,6 +248,7 @@ impl Observer for Watcher<'_> {
             files.trace.record(record);
         }
         self.note_object(record);
+        self.note_queue(record);
         if self.records.is_multiple_of(PROGRESS_EVERY) {
             self.progress.tick(self.world_index, record.time - self.start, self.records);
         }
@@ -230,7 +257,8 @@ impl Observer for Watcher<'_> {
     fn instant_ends(&mut self, now: Time, world: &World) {
         self.write_events(now, world);
         self.note_ready_pods(now, world);
-        self.measure_staleness(now, world);
+        self.ages.measure(now, world, &mut self.samples);
+        self.note_depths(now, world);
         let changed = self.changed(world);
         self.expectations.observe(now, &changed, &WorldView { world, now });
         if self.grid.is_due(now) {
@@ -245,44 +273,5 @@ impl Observer for Watcher<'_> {
 
     fn wants_stop(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.trace.failed() || files.events.failed() || files.metrics.failed())
-    }
-}
-
-/// Takes samples into series and metrics.csv, where they differ from the last.
-struct Sampler<'a> {
-    series: &'a mut Map<SeriesKey, Vec<(f64, f64)>>,
-    files: &'a mut Option<Files>,
-    now: Time,
-    seconds: f64,
-}
-
-/// A [`SeriesKey`] that borrows, to look up without an allocation; hashes as the key does.
-#[derive(Hash)]
-struct SeriesRef<'a> {
-    metric: &'a str,
-    labels: &'a [(&'a str, &'a str)],
-}
-
-impl Equivalent<SeriesKey> for SeriesRef<'_> {
-    fn equivalent(&self, key: &SeriesKey) -> bool {
-        let same = |((name, value), (a, b)): (&(&str, &str), &(String, String))| name == a && value == b;
-        self.metric == key.metric
-            && self.labels.len() == key.labels.len()
-            && self.labels.iter().zip(&key.labels).all(same)
-    }
-}
-
-impl MetricSink for Sampler<'_> {
-    fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
-        let index = self.series.get_index_of(&SeriesRef { metric, labels });
-        let index = index.unwrap_or_else(|| self.series.insert_full(SeriesKey::new(metric, labels), Vec::new()).0);
-        let points = &mut self.series[index];
-        if points.last().is_some_and(|(_, last)| *last == value) {
-            return;
-        }
-        points.push((self.seconds, value));
-        if let Some(files) = self.files {
-            files.metrics.write(self.now, metric, labels, value);
-        }
     }
 }

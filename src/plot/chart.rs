@@ -51,14 +51,15 @@ pub struct Series {
     pub name: String,
     /// How it is drawn.
     pub style: Style,
-    /// Seconds since the start, ascending, and value. Points that are not finite are left out.
+    /// Seconds since the start, ascending, and value. One that is not finite ends the line until the next: a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
-    /// A step function: a value holds until the next point, the last one until the end of the chart.
+    /// A step function: a value holds until the next point (also one that is not finite), the last one until the end of
+    /// the chart.
     Step,
     /// Straight lines between points.
     Line,

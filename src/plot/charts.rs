@@ -15,10 +15,14 @@ use crate::trace::number::format_f64;
 pub const DEPLOYMENT_DESIRED: &str = "kube_deployment_spec_replicas";
 /// `status.replicas`, computed by the controller from its cache; labels `namespace`, `deployment`.
 pub const DEPLOYMENT_STATUS: &str = "kube_deployment_status_replicas";
+/// `status.readyReplicas`; labels `namespace`, `deployment`.
+pub const DEPLOYMENT_READY: &str = "kube_deployment_status_replicas_ready";
 /// `spec.replicas`; labels `namespace`, `replicaset`.
 pub const REPLICASET_DESIRED: &str = "kube_replicaset_spec_replicas";
 /// `status.replicas`, computed by the controller from its cache; labels `namespace`, `replicaset`.
 pub const REPLICASET_STATUS: &str = "kube_replicaset_status_replicas";
+/// `status.readyReplicas`; labels `namespace`, `replicaset`.
+pub const REPLICASET_READY: &str = "kube_replicaset_status_ready_replicas";
 /// Active pods of a workload in the store; labels `kind` (`deployment`, `replicaset`), `namespace`, `name`.
 pub const PODS_STORED: &str = "kubesim_workload_pods";
 /// The same in the cache of its controller; same labels.
@@ -67,7 +71,10 @@ impl fmt::Display for SeriesKey {
 pub struct ChartData {
     /// The variant; empty when there is one only.
     pub variant: String,
-    /// All series: seconds since the start, ascending, and value; points where the value did not change may lack.
+    /// How long the run was, in seconds.
+    pub length_s: f64,
+    /// All series: seconds since the start, ascending, and value; points where the value did not change may lack. NaN
+    /// ends a series until its next point. Those of [`STALENESS`] are lines: straight between their points.
     pub series: Map<SeriesKey, Vec<(f64, f64)>>,
     /// Faults.
     pub spans: Vec<FaultSpan>,
@@ -88,9 +95,9 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
     shown.map(|(name, chart)| (name, Chart { length_s, ..chart })).collect()
 }
 
-/// The last instant at which any metric of a run changed: counters go on where what is shown no longer does.
+/// The length of a run, and never less than the last instant at which any of its metrics changed.
 fn length_seconds(run: &ChartData) -> f64 {
-    run.series.values().filter_map(|points| points.last()).map(|point| point.0).fold(0.0, f64::max)
+    run.series.values().filter_map(|points| points.last()).map(|point| point.0).fold(run.length_s, f64::max)
 }
 
 /// A Deployment or ReplicaSet. Deployments come first.
@@ -121,15 +128,16 @@ impl Workload {
 
     /// The series of this workload, drawn in this order.
     fn series(&self, data: &ChartData) -> Vec<Series> {
-        let (desired, status) = match self.kind {
-            "deployment" => (DEPLOYMENT_DESIRED, DEPLOYMENT_STATUS),
-            _ => (REPLICASET_DESIRED, REPLICASET_STATUS),
+        let (desired, status, ready) = match self.kind {
+            "deployment" => (DEPLOYMENT_DESIRED, DEPLOYMENT_STATUS, DEPLOYMENT_READY),
+            _ => (REPLICASET_DESIRED, REPLICASET_STATUS, REPLICASET_READY),
         };
         let named = [
             ("desired (spec.replicas)", desired),
             ("in the store", PODS_STORED),
             ("in the controller's cache", PODS_CACHED),
             ("as it reports (status.replicas)", status),
+            ("ready (status.readyReplicas)", ready),
         ];
         let is_own = |key: &SeriesKey| {
             let name = if key.metric.starts_with("kubesim_") { "name" } else { self.kind };
@@ -177,10 +185,9 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
 /// Keys waiting in each work queue.
 fn queues(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| key.label("name").to_string();
-    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), |points, _| {
-        (Style::Step, points.to_vec())
-    });
-    (chart.title, chart.subtitle) = ("Work queue depth".to_string(), scenario.to_string());
+    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), Style::Step);
+    chart.title = "Work queue depth".to_string();
+    chart.subtitle = format!("{scenario}. Keys waiting, the highest in each interval between two samples");
     chart
 }
 
@@ -190,35 +197,10 @@ fn staleness(scenario: &str, data: &[ChartData]) -> Chart {
         (process, "") => process.to_string(),
         (process, kind) => format!("{process}: {kind}"),
     };
-    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures), |points, length_s| {
-        (Style::Line, ages(points, length_s))
-    });
+    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures), Style::Line);
     chart.title = "Staleness of informer caches".to_string();
     chart.subtitle = format!("{scenario}. Age of the oldest write that the cache lacks");
     chart
-}
-
-/// Samples of an age as the line they were taken from: an age rises with time until it drops. Where it was 0 and is `v`
-/// now, it began to rise `v` ago; where it was more and is less now, it rose until it dropped. A 0 holds until the end.
-fn ages(samples: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
-    let mut line: Vec<(f64, f64)> = Vec::with_capacity(samples.len() * 2 + 1);
-    for &(at, age) in samples {
-        if let Some(&(before, age_before)) = line.last() {
-            if age_before == 0.0 {
-                line.push(((at - age).max(before), 0.0));
-            } else if age < age_before {
-                line.push((at, age_before + (at - before)));
-            }
-        }
-        line.push((at, age));
-    }
-    if let Some(&(before, age)) = line.last()
-        && age == 0.0
-        && before < end
-    {
-        line.push((end, 0.0));
-    }
-    line
 }
 
 /// A panel for each variant with the series of a metric. The same series have the same pens in all panels; where there are
@@ -228,14 +210,13 @@ fn by_variant(
     metric: &str,
     name: impl Fn(&SeriesKey) -> String,
     (y_label, values): (&str, ValueKind),
-    draw: impl Fn(&[(f64, f64)], f64) -> (Style, Vec<(f64, f64)>),
+    style: Style,
 ) -> Chart {
     let (shown, mut notes) = highest(data, metric);
     let mut panels = Vec::new();
     for run in data.iter().take(MOST_PANELS) {
-        let length_s = length_seconds(run);
         let series = shown.iter().map(|key| {
-            let (style, points) = draw(run.series.get(*key).map_or(&[], Vec::as_slice), length_s);
+            let points = run.series.get(*key).cloned().unwrap_or_default();
             Series { name: name(key), style, points }
         });
         let series: Vec<Series> = series.collect();
@@ -269,7 +250,13 @@ fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<
     (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
 }
 
-fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, series: Vec<Series>) -> Panel {
+fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut series: Vec<Series>) -> Panel {
+    // Lines end where their run ends, also beside a variant that lasts longer.
+    for points in series.iter_mut().map(|series| &mut series.points) {
+        if points.last().is_some_and(|(at, value)| *at < run.length_s && !value.is_nan()) {
+            points.push((run.length_s, f64::NAN));
+        }
+    }
     let title = match (what, run.variant.as_str()) {
         ("", variant) => variant.to_string(),
         (what, "") => what.to_string(),

@@ -20,12 +20,13 @@ fn lost_event(variant: &str, healed: Option<f64>) -> ChartData {
         None => stale.push((end, end - 120.0)),
     }
     for (kind, name) in [("deployment", "api"), ("replicaset", "api-7d4b9c8f6")] {
-        let (desired, status) = match kind {
-            "deployment" => (DEPLOYMENT_DESIRED, DEPLOYMENT_STATUS),
-            _ => (REPLICASET_DESIRED, REPLICASET_STATUS),
+        let (desired, status, ready) = match kind {
+            "deployment" => (DEPLOYMENT_DESIRED, DEPLOYMENT_STATUS, DEPLOYMENT_READY),
+            _ => (REPLICASET_DESIRED, REPLICASET_STATUS, REPLICASET_READY),
         };
         add(desired, &[("namespace", "default"), (kind, name)], &[(0.0, 3.0), (end, 3.0)]);
         add(status, &[("namespace", "default"), (kind, name)], &[(0.0, 0.0), (3.5, 3.0), (end, 3.0)]);
+        add(ready, &[("namespace", "default"), (kind, name)], &[(0.0, 0.0), (3.6, 3.0), (end, 3.0)]);
         let labels = [("kind", kind), ("namespace", "default"), ("name", name)];
         add(PODS_STORED, &labels, &stored);
         add(PODS_CACHED, &labels, &[(0.0, 0.0), (0.2, 3.0), (end, 3.0)]);
@@ -94,17 +95,7 @@ fn a_panel_shows_what_is_desired_stored_and_believed() {
     let titles: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();
     assert_eq!(titles, ["deployment/api", "replicaset/api-7d4b9c8f6"]);
     let last: Vec<f64> = chart.panels[0].series.iter().map(|series| series.points.last().expect("points").1).collect();
-    assert_eq!(last, [3.0, 2.0, 3.0, 3.0]);
-}
-
-#[test]
-fn an_age_rises_until_it_drops_however_rarely_it_is_sampled() {
-    // Fresh until 100 (5 old at 105), 145 old at 245, fresh again by 305: it rose to 145 + 60 = 205 at most.
-    let line = ages(&[(0.0, 0.0), (105.0, 5.0), (245.0, 145.0), (305.0, 0.0)], 400.0);
-    let expected = [(0.0, 0.0), (100.0, 0.0), (105.0, 5.0), (245.0, 145.0), (305.0, 205.0), (305.0, 0.0), (400.0, 0.0)];
-    assert_eq!(line, expected);
-    assert_eq!(ages(&[], 400.0), []);
-    assert_eq!(ages(&[(0.0, 0.0)], 400.0), [(0.0, 0.0), (400.0, 0.0)]);
+    assert_eq!(last, [3.0, 2.0, 3.0, 3.0, 3.0]);
 }
 
 #[test]
@@ -112,6 +103,21 @@ fn the_time_axis_goes_on_while_anything_changes() {
     let mut data = lost_event("", Some(300.0));
     data.series.insert(SeriesKey::new("apiserver_request_total", &[]), vec![(0.0, 1.0), (3_000.0, 2.0)]);
     assert!(run_charts("x", &[data]).iter().all(|(_, chart)| chart.length_s == 3_000.0));
+}
+
+#[test]
+fn lines_end_where_their_run_ends() {
+    let run = |length_s| ChartData { length_s, ..lost_event("", Some(300.0)) };
+    let charts = run_charts("x", &[run(2_000.0), run(2_500.0)]);
+    for (_, chart) in &charts {
+        assert_eq!(chart.length_s, 2_500.0);
+        for (panel, end) in chart.panels.iter().zip([2_000.0, 2_500.0]) {
+            for series in &panel.series {
+                let (at, value) = series.points.last().expect("points");
+                assert!(*at == end && value.is_nan(), "{}", series.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -90,15 +90,17 @@ fn flags_within(
     placed
 }
 
-/// A label begins at its pole, or ends there when there is more room to the left and too little to the right.
+/// A label begins at its pole; only where there is too little room for that it ends there.
 fn beside_pole(pole: i32, label: &str, (left, right): (i32, i32), widest: i32) -> (i32, String) {
+    const POLE_GAP: i32 = 5;
+    const ENOUGH: i32 = 180;
     let wanted = text::width(label, LABEL_SIZE).min(widest);
-    let (room_right, room_left) = (right - pole, pole - left);
-    if room_right >= wanted || room_right >= room_left {
-        return (pole, text::shortened(label, LABEL_SIZE, wanted.min(room_right)));
+    let (room_right, room_left) = (right - pole - POLE_GAP, pole - left - POLE_GAP);
+    if room_right >= wanted.min(ENOUGH) || room_right >= room_left {
+        return (pole + POLE_GAP, text::shortened(label, LABEL_SIZE, wanted.min(room_right)));
     }
     let text = text::shortened(label, LABEL_SIZE, wanted.min(room_left));
-    (pole - text::width(&text, LABEL_SIZE), text)
+    (pole - POLE_GAP - text::width(&text, LABEL_SIZE), text)
 }
 
 #[cfg(test)]

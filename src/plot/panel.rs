@@ -171,44 +171,75 @@ impl<'a> PlacedPanel<'a> {
     }
 
     fn draw_flags(&self, canvas: &mut Canvas<'_>, top: i32) {
-        for ((_, is_fault), flag) in self.flag_poles().zip(&self.flags) {
+        for ((pole, is_fault), flag) in self.flag_poles().zip(&self.flags) {
             let Some(flag) = flag else { continue };
             let y = top + self.strip_top() + flag.row * ROW_HEIGHT + ROW_HEIGHT / 2;
             let end = flag.x + super::text::width(&flag.text, LABEL_SIZE);
             canvas.rectangle((flag.x - 2, y - 9), (end + 2, y + 9), palette::PAPER);
             let colour = if is_fault { palette::FAULT_INK } else { palette::PALE_INK };
+            // The label hangs on its own pole, whatever other pole passes close by.
+            canvas.line(&[(pole, y - 8), (pole, y + ROW_HEIGHT / 2)], colour, 2);
             canvas.text(&flag.text, (flag.x, y), LABEL_SIZE, colour, Align::Left);
         }
     }
 
     fn draw_series(&self, canvas: &mut Canvas<'_>, top: i32, series: &Series, pen: Pen) {
-        let finite = series.points.iter().filter(|(seconds, value)| seconds.is_finite() && value.is_finite());
-        let points: Vec<Point> = finite.map(|&(seconds, value)| (self.x(seconds), self.y(value, top))).collect();
-        match series.style {
-            Style::Points => thin::thinned(&points).iter().for_each(|&point| canvas.dot(point, pen.colour, 3)),
-            Style::Step => draw_line(canvas, &thin::thinned(&thin::steps(&points, self.right)), pen),
-            Style::Line => draw_line(canvas, &thin::thinned(&points), pen),
-            Style::Area => {
-                let mut path = thin::thinned(&points);
-                draw_line(canvas, &path, pen);
-                if let (Some(first), Some(last)) = (path.first().copied(), path.last().copied()) {
-                    let low = top + self.plot_bottom();
-                    path.extend([(last.0, low), (first.0, low)]);
-                    canvas.shade(&path, pen.colour);
-                }
-            }
+        for (points, end) in stretches(&series.points) {
+            let path: Vec<Point> =
+                points.iter().map(|&(seconds, value)| (self.x(seconds), self.y(value, top))).collect();
+            let end = end.map_or(self.right, |seconds| self.x(seconds));
+            self.draw_stretch(canvas, top, (series.style, pen), &path, end);
+        }
+    }
+
+    /// Draws the points of a series between two gaps; a step holds until `end`.
+    fn draw_stretch(&self, canvas: &mut Canvas<'_>, top: i32, (style, pen): (Style, Pen), points: &[Point], end: i32) {
+        let path = match style {
+            Style::Step => thin::thinned(&thin::steps(points, end)),
+            Style::Points | Style::Line | Style::Area => thin::thinned(points),
+        };
+        if style == Style::Points {
+            path.iter().for_each(|&point| canvas.dot(point, pen.colour, 3));
+            return;
+        }
+        draw_line(canvas, &path, pen);
+        if let (Style::Area, Some(first), Some(last)) = (style, path.first(), path.last()) {
+            let low = top + self.plot_bottom();
+            let outline = [&path[..], &[(last.0, low), (first.0, low)]].concat();
+            canvas.shade(&outline, pen.colour);
         }
         // A single point has no line: without a dot it would be invisible.
-        if let [only] = points[..]
-            && only.0 >= self.right
-        {
+        if let [only] = path[..] {
             canvas.dot(only, pen.colour, 3);
         }
     }
 }
 
+/// What lies between the gaps of a series: its points, and when the gap begins that ends them.
+fn stretches(points: &[(f64, f64)]) -> impl Iterator<Item = (&[(f64, f64)], Option<f64>)> {
+    let is_gap = |point: &(f64, f64)| !point.0.is_finite() || !point.1.is_finite();
+    let parts = points.split_inclusive(is_gap).map(move |part| match part.split_last() {
+        Some((gap, before)) if is_gap(gap) => (before, Some(gap.0).filter(|seconds| seconds.is_finite())),
+        _ => (part, None),
+    });
+    parts.filter(|(points, _)| !points.is_empty())
+}
+
 fn draw_line(canvas: &mut Canvas<'_>, path: &[Point], pen: Pen) {
     for piece in thin::dashes(path, pen.dash) {
         canvas.line(&piece, pen.colour, pen.width);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_ends_a_stretch() {
+        let points = [(0.0, 1.0), (2.0, 3.0), (5.0, f64::NAN), (6.0, f64::NAN), (8.0, 2.0)];
+        let found: Vec<_> = stretches(&points).collect();
+        assert_eq!(found, [(&points[..2], Some(5.0)), (&points[4..], None)]);
+        assert_eq!(stretches(&[(0.0, f64::NAN)]).count(), 0);
     }
 }

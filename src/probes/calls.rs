@@ -123,6 +123,13 @@ impl Call {
             }
         }
     }
+
+    /// Why nobody can tell `exists(X)` from a typing error: the object has not existed so far.
+    pub fn never_existed(&self, observed: &dyn Observed) -> Option<NoReading> {
+        let Call::Exists(key) = self else { return None };
+        let never = observed.object(key) == Lookup::NeverExisted;
+        never.then(|| NoReading::NeverExisted(key.clone(), similar(key, observed)))
+    }
 }
 
 /// How a function is called.

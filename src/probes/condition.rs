@@ -160,6 +160,11 @@ impl Condition {
         }
     }
 
+    /// The first `exists(X)` of an X that has not existed so far: it is false, but for a typing error it would be as well.
+    pub fn never_existed(&self, observed: &dyn Observed) -> Option<ConditionError> {
+        self.calls.iter().find_map(|(call, _)| call.never_existed(observed)).map(ConditionError::NoReading)
+    }
+
     /// The values that the condition is made of, as text: `object("deployment/api").status.readyReplicas = 2`.
     pub fn values(&self, observed: &dyn Observed) -> Vec<String> {
         let answers: Vec<_> = self.calls.iter().map(|(call, _)| call.ask(observed)).collect();

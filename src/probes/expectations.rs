@@ -185,6 +185,10 @@ impl Watched {
         match self.spec.when {
             When::Eventually => self.fail(now, "never true", observed),
             When::Always if self.looked_at.is_some() => self.decide(true, now, String::new()),
+            When::Never if self.error.is_none() && self.condition.never_existed(observed).is_some() => {
+                self.error = self.condition.never_existed(observed);
+                self.fail(now, "", observed);
+            }
             // An object that was there for no end of an instant was in no state that must not be.
             When::Never if self.was_clear || self.error.as_ref().is_some_and(ConditionError::is_gone) => {
                 self.decide(true, now, String::new());
@@ -326,6 +330,23 @@ mod tests {
             assert!(!verdict.met, "{when:?}");
             assert_eq!(verdict.detail, format!("{begin}no object pod/ap-0 ever existed; did you mean pod/api-0?"));
         }
+    }
+
+    #[test]
+    fn never_does_not_pass_on_the_existence_of_what_never_existed() {
+        let verdict = run(Never, r#"exists("pod/ap-0")"#, &[(0, 1)], 5);
+        assert_eq!(brief(&verdict), (false, 5, "no object pod/ap-0 ever existed; did you mean pod/api-0?"));
+        // It was there and is gone: it existed, and while it did not the condition was false.
+        let mut world = |second: i64| {
+            let mut objects = Objects::default();
+            if second > 0 {
+                objects.gone.push(Key::new(Kind::Pod, "default", "x"));
+            }
+            objects
+        };
+        assert!(run_worlds(Never, r#"exists("pod/x")"#, &mut world, &[0, 1], 5).met);
+        // In other forms it is false, as written.
+        assert!(run(Always, r#"!exists("pod/ap-0")"#, &[(0, 1)], 5).met);
     }
 
     #[test]

@@ -7,6 +7,41 @@ use crate::model::{Kind, Map, Name, Object, Time, Uid};
 use crate::plot::charts;
 use crate::sim::World;
 
+/// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
+/// series is 0.
+pub const NAMES: [&str; 30] = [
+    "apiserver_request_total",
+    "controller_reconcile_errors_total",
+    "controller_reconcile_total",
+    charts::DEPLOYMENT_DESIRED,
+    charts::DEPLOYMENT_STATUS,
+    "kube_deployment_status_replicas_available",
+    charts::DEPLOYMENT_READY,
+    "kube_deployment_status_replicas_updated",
+    charts::REPLICASET_DESIRED,
+    charts::REPLICASET_READY,
+    charts::REPLICASET_STATUS,
+    "kubelet_pod_start_duration_seconds_count",
+    "kubelet_pod_start_duration_seconds_sum",
+    "kubelet_running_pods",
+    charts::STALENESS,
+    charts::PODS_STORED,
+    charts::PODS_CACHED,
+    "scheduler_pending_pods",
+    "scheduler_schedule_attempts_total",
+    "scheduler_scheduling_attempt_duration_seconds_count",
+    "scheduler_scheduling_attempt_duration_seconds_sum",
+    "workqueue_adds_total",
+    "workqueue_depth",
+    "workqueue_longest_running_processor_seconds",
+    "workqueue_queue_duration_seconds_count",
+    "workqueue_queue_duration_seconds_sum",
+    "workqueue_retries_total",
+    "workqueue_unfinished_work_seconds",
+    "workqueue_work_duration_seconds_count",
+    "workqueue_work_duration_seconds_sum",
+];
+
 /// Gives every metric to the sink, in an order that depends on names only.
 pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     for process in world.processes().iter().filter(|process| process.alive) {
@@ -58,7 +93,7 @@ fn workloads(world: &World, sink: &mut dyn MetricSink) {
         let labels = [("namespace", set.meta.namespace.as_str()), ("replicaset", set.meta.name.as_str())];
         sink.sample(charts::REPLICASET_DESIRED, &labels, f64::from(set.spec.replicas));
         sink.sample(charts::REPLICASET_STATUS, &labels, f64::from(set.status.replicas));
-        sink.sample("kube_replicaset_status_ready_replicas", &labels, f64::from(set.status.ready_replicas));
+        sink.sample(charts::REPLICASET_READY, &labels, f64::from(set.status.ready_replicas));
         pod_counts("replicaset", object, pods, cached.is_some(), sink);
     }
     let mut deployments: Vec<&Object> = truth.iter(Kind::Deployment).collect();
@@ -69,7 +104,7 @@ fn workloads(world: &World, sink: &mut dyn MetricSink) {
         let status = &deployment.status;
         sink.sample(charts::DEPLOYMENT_DESIRED, &labels, f64::from(deployment.spec.replicas));
         sink.sample(charts::DEPLOYMENT_STATUS, &labels, f64::from(status.replicas));
-        sink.sample("kube_deployment_status_replicas_ready", &labels, f64::from(status.ready_replicas));
+        sink.sample(charts::DEPLOYMENT_READY, &labels, f64::from(status.ready_replicas));
         sink.sample("kube_deployment_status_replicas_available", &labels, f64::from(status.available_replicas));
         sink.sample("kube_deployment_status_replicas_updated", &labels, f64::from(status.updated_replicas));
         let pods = of_deployment.get(&deployment.meta.uid).copied().unwrap_or((0, 0));
@@ -102,4 +137,48 @@ fn pods_by_controller<'a>(objects: impl Iterator<Item = &'a Object>) -> PodCount
         }
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `sample("name"` in a source file of the library, its tests left out.
+    fn sampled_names(folder: &std::path::Path, names: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).expect("the sources are there") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                sampled_names(&path, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let source = std::fs::read_to_string(&path).expect("readable");
+                let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                let calls = code.split("sample(").skip(1);
+                names.extend(
+                    calls.filter_map(|call| Some(call.trim_start().strip_prefix('"')?.split_once('"')?.0.into())),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_names_are_those_of_all_samples() {
+        let mut names = Vec::new();
+        sampled_names(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
+        let shown = [
+            charts::DEPLOYMENT_DESIRED,
+            charts::DEPLOYMENT_STATUS,
+            charts::DEPLOYMENT_READY,
+            charts::REPLICASET_DESIRED,
+            charts::REPLICASET_STATUS,
+            charts::REPLICASET_READY,
+            charts::PODS_STORED,
+            charts::PODS_CACHED,
+            charts::QUEUE_DEPTH,
+            charts::STALENESS,
+        ];
+        names.extend(shown.map(String::from));
+        names.sort();
+        names.dedup();
+        assert_eq!(names, NAMES);
+    }
 }

@@ -36,13 +36,12 @@ impl Observed for WorldView<'_> {
     }
 
     fn metric(&self, name: &str, labels: &[(String, String)]) -> Result<f64, String> {
-        let mut sum = Sum { name, labels, found: None, names: Vec::new() };
-        metrics::collect(self.world, self.now, &mut sum);
-        match sum.found {
-            Some(value) => Ok(value),
-            None if sum.names.contains(&name) => Ok(0.0),
-            None => Err(unknown_metric(name, sum.names)),
+        if !metrics::NAMES.contains(&name) {
+            return Err(unknown_metric(name));
         }
+        let mut sum = Sum { name, labels, sum: 0.0 };
+        metrics::collect(self.world, self.now, &mut sum);
+        Ok(sum.sum)
     }
 
     fn keys(&self, kind: Kind) -> Vec<Key> {
@@ -52,12 +51,10 @@ impl Observed for WorldView<'_> {
     }
 }
 
-fn unknown_metric(name: &str, mut names: Vec<&'static str>) -> String {
-    names.sort_unstable();
-    names.dedup();
-    match crate::rules::suggest::nearest(name, names.iter().copied()) {
+fn unknown_metric(name: &str) -> String {
+    match crate::rules::suggest::nearest(name, metrics::NAMES) {
         Some(close) => format!("no metric {name}; did you mean {close}?"),
-        None => format!("no metric {name}; there are {}", names.join(", ")),
+        None => format!("no metric {name}; there are {}", metrics::NAMES.join(", ")),
     }
 }
 
@@ -65,16 +62,14 @@ fn unknown_metric(name: &str, mut names: Vec<&'static str>) -> String {
 struct Sum<'a> {
     name: &'a str,
     labels: &'a [(String, String)],
-    found: Option<f64>,
-    names: Vec<&'static str>,
+    sum: f64,
 }
 
 impl MetricSink for Sum<'_> {
     fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
-        self.names.push(metric);
         let wanted = |(key, value): &(String, String)| labels.iter().any(|(k, v)| k == key && v == value);
         if metric == self.name && self.labels.iter().all(wanted) {
-            *self.found.get_or_insert(0.0) += value;
+            self.sum += value;
         }
     }
 }

@@ -9,8 +9,10 @@ use crate::model::{Span, Time};
 /// how often it is told.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StalenessMeter {
-    began: Time,
     at: Time,
+    /// Whether the cache is there: that of a dead process is not.
+    observing: bool,
+    observed: Span,
     oldest_missing: Option<Time>,
     /// Integral so far, ns * ns, doubled to stay whole.
     doubled_integral_ns2: i128,
@@ -20,13 +22,38 @@ pub struct StalenessMeter {
 impl StalenessMeter {
     /// A meter of a cache that misses nothing at `now`.
     pub fn new(now: Time) -> StalenessMeter {
-        StalenessMeter { began: now, at: now, oldest_missing: None, doubled_integral_ns2: 0, max: Span::ZERO }
+        StalenessMeter {
+            at: now,
+            observing: true,
+            observed: Span::ZERO,
+            oldest_missing: None,
+            doubled_integral_ns2: 0,
+            max: Span::ZERO,
+        }
     }
 
     /// From `now` on, the oldest write that the cache misses is the one committed at `oldest_missing`.
     pub fn set(&mut self, now: Time, oldest_missing: Option<Time>) {
         self.advance(now);
+        self.observing = true;
         self.oldest_missing = oldest_missing;
+    }
+
+    /// From `now` until the next call of [`StalenessMeter::set`] there is no cache: that time counts for nothing.
+    pub fn pause(&mut self, now: Time) {
+        self.advance(now);
+        self.observing = false;
+        self.oldest_missing = None;
+    }
+
+    /// Whether there is a cache: not since [`StalenessMeter::pause`].
+    pub fn is_observing(&self) -> bool {
+        self.observing
+    }
+
+    /// The commit of the oldest write that the cache misses.
+    pub fn oldest_missing(&self) -> Option<Time> {
+        self.oldest_missing
     }
 
     /// The staleness at `now`, which is not before the last call of [`StalenessMeter::set`].
@@ -40,7 +67,7 @@ impl StalenessMeter {
         meter.advance(now);
         InformerStaleness {
             informer,
-            observed: now - meter.began,
+            observed: meter.observed,
             doubled_integral_ns2: meter.doubled_integral_ns2,
             max: meter.max,
         }
@@ -53,6 +80,9 @@ impl StalenessMeter {
             let (a, b) = (i128::from((self.at - missing).0), i128::from((now - missing).0));
             self.doubled_integral_ns2 += b * b - a * a;
             self.max = self.max.max(now - missing);
+        }
+        if self.observing {
+            self.observed = self.observed + (now - self.at);
         }
         self.at = now;
     }
@@ -109,6 +139,19 @@ mod tests {
         let fresh = StalenessMeter::new(at(0)).result("m/Node".to_string(), at(20));
         assert_eq!(mean_seconds(&[result.clone(), fresh.clone()]), Some(0.35));
         assert_eq!(max_seconds(&[fresh, result]), Some(4.0));
+    }
+
+    #[test]
+    fn a_dead_process_has_no_cache_that_could_be_stale() {
+        let mut meter = StalenessMeter::new(at(0));
+        meter.set(at(2), Some(at(2)));
+        meter.pause(at(4));
+        assert!(!meter.is_observing());
+        meter.set(at(10), None);
+        // 2..4: 0 to 2, area 2; observed 0..4 and 10..14: 8 s; 2 / 8 = 0.25.
+        let result = meter.result(String::new(), at(14));
+        assert_eq!((result.observed, result.max), (Span::from_seconds(8), Span::from_seconds(2)));
+        assert_eq!(mean_seconds(&[result]), Some(0.25));
     }
 
     #[test]
