@@ -352,7 +352,7 @@ metadata: {name: old}
         "error[E0004]: spec.replica: unknown field `replica`\n --> s.yaml:5:3\n",
         "= help: did you mean `replicas`?",
         "error[E0011]: spec.replicas: Invalid value: -1: must be greater than or equal to 0\n --> s.yaml:6:13\n",
-        "error[E0011]: spec.template.spec.containers[0].image: Required value\n  --> s.yaml:10:24\n",
+        "error[E0011]: spec.template.spec.containers[0].image: Required value\n  --> s.yaml:10:25\n",
         "error[E0010]: kind: Kubernetes has no kind `Deployment` in `extensions/v1beta1`",
     ] {
         assert!(shown.contains(expected), "{expected}\n---\n{shown}");

@@ -751,7 +751,7 @@ mod tests {
     fn a_gated_pod_says_once_what_it_waits_for() {
         let gated = |gates: &[&str], version: u64| {
             let mut pod = pod_with("p", 600, 0);
-            Rc::make_mut(&mut pod.spec).scheduling_gates = gates.iter().map(|gate| Name::new(gate)).collect();
+            Rc::make_mut(&mut pod.spec).scheduling_gates = gates.iter().map(Name::new).collect();
             pod.meta.resource_version = Rv(version);
             pod
         };

@@ -28,7 +28,7 @@ pub struct UnknownField {
 }
 
 /// All unknown fields of a manifest or of a patch (whose directives, `$patch` and the like, are left out). Reading ends at
-/// a value of the wrong type, which [`super::decode`] reports. `status` is what servers write and is read for nodes only.
+/// a value of the wrong type, which [`super::decode()`] reports. `status` is what servers write and is read for nodes only.
 pub fn unknown_fields(kind: Kind, manifest: &Value) -> Vec<UnknownField> {
     let found = RefCell::new(Vec::new());
     let skipped = if kind == Kind::Node { "" } else { "status" };
