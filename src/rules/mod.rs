@@ -4,6 +4,7 @@
 pub mod admission;
 pub mod codec;
 pub mod go_duration;
+pub mod manifest;
 pub mod names;
 pub mod node_affinity;
 pub mod patch;

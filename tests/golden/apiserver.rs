@@ -1,5 +1,9 @@
 //! What the API server reads: quantities, durations, selectors.
 
+mod validation;
+
+pub use validation::validation;
+
 use serde_json::{Value, json};
 
 use crate::case::{Disagreement, compare, field, list, text};

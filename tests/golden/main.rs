@@ -24,6 +24,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("apiserver", "duration", apiserver::duration),
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
+    ("apiserver", "validation", apiserver::validation),
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),

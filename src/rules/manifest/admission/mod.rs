@@ -1,0 +1,28 @@
+//! What admission plugins add to an object and refuse.
+
+use serde_json::Value;
+
+use super::{Errors, ManifestKind};
+
+/// What admission plugins look at beside the object: the objects of the cluster, as stored.
+#[derive(Clone, Default, Debug)]
+pub struct Surroundings {
+    /// PriorityClasses, RuntimeClasses, StorageClasses, LimitRanges, ResourceQuotas, ServiceAccounts, Namespaces.
+    pub objects: Vec<Value>,
+}
+
+/// What plugins add to an object that is created.
+pub fn mutate(_kind: ManifestKind, _object: &mut Value, _around: &Surroundings, _errors: &mut Errors) {}
+
+/// What plugins refuse once the object is complete.
+pub fn validate(_kind: ManifestKind, _object: &Value, _around: &Surroundings, _errors: &mut Errors) {}
+
+/// What plugins add to an object that is updated.
+pub fn mutate_update(
+    _kind: ManifestKind,
+    _stored: &Value,
+    _object: &mut Value,
+    _around: &Surroundings,
+    _errors: &mut Errors,
+) {
+}

@@ -1,0 +1,114 @@
+//! What the API server makes of a manifest: read, filled in, admitted, checked. For every kind that the project knows,
+//! those that are simulated later included, as pure functions on JSON.
+//!
+//! Read in this order: [`kind`] (the kinds), [`field`] (a value with its path, and what can be wrong with it), [`types`]
+//! (keys and types against the API's own types), [`defaults`], [`admission`] (what admission plugins add and refuse, with
+//! the [`admission::Surroundings`] they look at), [`validation`] (rules on values, at creation and on updates).
+//!
+//! Null counts as absent everywhere behind [`types`]; objects that come out hold none.
+//!
+//! Upstream: apiserver/pkg/registry/rest/{create,update}.go, pkg/registry/*/strategy.go, v1.36.
+
+pub mod admission;
+pub mod defaults;
+pub mod field;
+pub mod kind;
+pub mod types;
+pub mod validation;
+
+use serde_json::Value;
+
+pub use admission::Surroundings;
+pub use field::{Errors, Field, FieldError, Reason};
+pub use kind::ManifestKind;
+
+/// Why an object is not taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// It cannot be read: a value of the wrong type, an unknown field, a bad quantity (status 400).
+    BadRequest(Vec<FieldError>),
+    /// An admission plugin does not let it in (status 403).
+    Forbidden(Vec<FieldError>),
+    /// A value breaks a rule (status 422).
+    Invalid(Vec<FieldError>),
+}
+
+impl Refusal {
+    /// The HTTP status of the answer.
+    pub fn code(&self) -> u16 {
+        match self {
+            Refusal::BadRequest(_) => 400,
+            Refusal::Forbidden(_) => 403,
+            Refusal::Invalid(_) => 422,
+        }
+    }
+
+    /// What is wrong, in the server's order.
+    pub fn errors(&self) -> &[FieldError] {
+        match self {
+            Refusal::BadRequest(errors) | Refusal::Forbidden(errors) | Refusal::Invalid(errors) => errors,
+        }
+    }
+}
+
+/// Which part of an object an update is meant for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subresource {
+    /// The object itself; changes of the status are dropped.
+    Main,
+    /// `/status`; changes of the spec are dropped.
+    Status,
+    /// `/resize` of a pod.
+    Resize,
+}
+
+/// The object that a create request stores: `namespace` is given where its kind has one, a name may be missing when there is
+/// a generateName (whose suffix the caller makes).
+///
+/// # Errors
+/// Why the server refuses it.
+pub fn create(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Result<Value, Refusal> {
+    let mut object = types::read(kind, manifest).map_err(Refusal::BadRequest)?;
+    defaults::apply(kind, &mut object);
+    defaults::prepare_for_create(kind, &mut object);
+    let mut errors = Errors::default();
+    admission::mutate(kind, &mut object, around, &mut errors);
+    refuse(errors, Refusal::Forbidden)?;
+    let mut errors = Errors::default();
+    validation::create(kind, &object, &mut errors);
+    refuse(errors, Refusal::Invalid)?;
+    let mut errors = Errors::default();
+    admission::validate(kind, &object, around, &mut errors);
+    refuse(errors, Refusal::Forbidden)?;
+    Ok(object)
+}
+
+/// The object that an update stores in place of `stored`. `metadata.generation` has been raised where the kind's rules say so.
+///
+/// # Errors
+/// Why the server refuses it.
+pub fn update(
+    kind: ManifestKind,
+    stored: &Value,
+    manifest: &Value,
+    part: Subresource,
+    around: &Surroundings,
+) -> Result<Value, Refusal> {
+    let mut object = types::read(kind, manifest).map_err(Refusal::BadRequest)?;
+    defaults::apply(kind, &mut object);
+    defaults::prepare_for_update(kind, stored, &mut object, part);
+    let mut errors = Errors::default();
+    admission::mutate_update(kind, stored, &mut object, around, &mut errors);
+    refuse(errors, Refusal::Forbidden)?;
+    let mut errors = Errors::default();
+    validation::update(kind, stored, &object, part, &mut errors);
+    refuse(errors, Refusal::Invalid)?;
+    Ok(object)
+}
+
+fn refuse(errors: Errors, as_what: fn(Vec<FieldError>) -> Refusal) -> Result<(), Refusal> {
+    match errors.into_list() {
+        list if list.is_empty() => Ok(()),
+        list => Err(as_what(list)),
+    }
+}

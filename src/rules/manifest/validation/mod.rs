@@ -1,0 +1,81 @@
+//! Rules on the values of an object that is complete: typed, filled in, admitted.
+//!
+//! One file a subject; `check*` functions take a [`super::Field`] and add to [`super::Errors`].
+
+mod autoscaling;
+mod batch;
+mod custom;
+mod metadata;
+mod node;
+mod pod;
+mod policy;
+mod quota;
+mod service;
+mod storage;
+mod workloads;
+
+use serde_json::Value;
+
+use super::{Errors, Field, ManifestKind, Subresource};
+
+/// Adds everything that the server refuses in an object that is created.
+pub fn create(kind: ManifestKind, object: &Value, errors: &mut Errors) {
+    let root = Field::root(object);
+    if !kind.is_custom() {
+        metadata::check(kind, &root.get("metadata"), errors);
+    }
+    match kind {
+        ManifestKind::Pod => pod::check(&root, errors),
+        ManifestKind::Node | ManifestKind::Namespace | ManifestKind::Event | ManifestKind::Lease => {
+            node::check(kind, &root, errors);
+        }
+        ManifestKind::ReplicaSet | ManifestKind::Deployment | ManifestKind::StatefulSet | ManifestKind::DaemonSet => {
+            workloads::check(kind, &root, errors)
+        }
+        ManifestKind::Job | ManifestKind::CronJob => batch::check(kind, &root, errors),
+        ManifestKind::HorizontalPodAutoscaler | ManifestKind::HorizontalPodAutoscalerV1 => {
+            autoscaling::check(&root, errors);
+        }
+        ManifestKind::PodDisruptionBudget | ManifestKind::PriorityClass => policy::check(kind, &root, errors),
+        ManifestKind::Service => service::check(&root, errors),
+        ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
+            storage::check(kind, &root, errors);
+        }
+        ManifestKind::LimitRange | ManifestKind::ResourceQuota => quota::check(kind, &root, errors),
+        ManifestKind::ScaledObject | ManifestKind::ScaledJob | ManifestKind::VerticalPodAutoscaler => {
+            custom::check(kind, &root, errors);
+        }
+    }
+}
+
+/// Adds everything that the server refuses in an object that takes the place of `stored`.
+pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresource, errors: &mut Errors) {
+    let (old, new) = (Field::root(stored), Field::root(object));
+    if !kind.is_custom() {
+        metadata::check_update(&old.get("metadata"), &new.get("metadata"), errors);
+    }
+    match kind {
+        ManifestKind::Pod => pod::check_update(&old, &new, part, errors),
+        ManifestKind::Node | ManifestKind::Namespace | ManifestKind::Event | ManifestKind::Lease => {
+            node::check_update(kind, &old, &new, errors);
+        }
+        ManifestKind::ReplicaSet | ManifestKind::Deployment | ManifestKind::StatefulSet | ManifestKind::DaemonSet => {
+            workloads::check_update(kind, &old, &new, errors)
+        }
+        ManifestKind::Job | ManifestKind::CronJob => batch::check_update(kind, &old, &new, errors),
+        ManifestKind::HorizontalPodAutoscaler | ManifestKind::HorizontalPodAutoscalerV1 => {
+            autoscaling::check(&new, errors);
+        }
+        ManifestKind::PodDisruptionBudget | ManifestKind::PriorityClass => {
+            policy::check_update(kind, &old, &new, errors);
+        }
+        ManifestKind::Service => service::check(&new, errors),
+        ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
+            storage::check_update(kind, &old, &new, errors);
+        }
+        ManifestKind::LimitRange | ManifestKind::ResourceQuota => quota::check(kind, &new, errors),
+        ManifestKind::ScaledObject | ManifestKind::ScaledJob | ManifestKind::VerticalPodAutoscaler => {
+            custom::check(kind, &new, errors);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Rules of LimitRanges and ResourceQuotas.
+
+use super::super::{Errors, Field, ManifestKind};
+
+/// Adds what the server refuses.
+pub fn check(_kind: ManifestKind, _root: &Field<'_>, _errors: &mut Errors) {}
