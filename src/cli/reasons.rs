@@ -13,7 +13,7 @@ const SHOWN_MAX: usize = 20;
 pub fn render(objects: &[Value]) -> String {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for pod in objects.iter().filter(|object| object["kind"] == "Pod") {
-        if let Some(why) = reason(pod) {
+        if let Some(why) = reason(pod, objects) {
             found.entry((pod_status(pod), why)).or_default().push(name(pod));
         }
     }
@@ -46,7 +46,7 @@ fn name(pod: &Value) -> String {
 }
 
 /// Why a pod is not ready: what the scheduler says of a pod without a node, what the kubelet says of the rest.
-fn reason(pod: &Value) -> Option<String> {
+fn reason(pod: &Value, objects: &[Value]) -> Option<String> {
     let status = &pod["status"];
     if status["phase"] == "Succeeded" {
         return None;
@@ -65,8 +65,14 @@ fn reason(pod: &Value) -> Option<String> {
     if let Some(refused) = scheduled.filter(|scheduled| scheduled["status"] == "False") {
         return words(refused);
     }
-    if pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty) {
-        return Some("no scheduler has looked at it yet".to_string());
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    if node.is_empty() {
+        let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or("default-scheduler");
+        return Some(format!("{scheduler} has not looked at it"));
+    }
+    let is_node = |object: &Value| object["kind"] == "Node" && object["metadata"]["name"] == node;
+    if !objects.iter().any(is_node) {
+        return Some(format!("it is bound to node {node}, which does not exist"));
     }
     let lists = ["initContainerStatuses", "containerStatuses"];
     let containers = lists.iter().filter_map(|list| status[*list].as_array()).flatten();
@@ -74,8 +80,13 @@ fn reason(pod: &Value) -> Option<String> {
         let state = ["waiting", "terminated"].iter().find_map(|state| words(&container["state"][*state]))?;
         Some(format!("container {}: {state}", container["name"].as_str().unwrap_or_default()))
     });
-    let node = || format!("its kubelet ({}) has not started it", pod["spec"]["nodeName"].as_str().unwrap_or_default());
-    Some(words(status).or_else(|| stuck.into_iter().next()).or_else(|| words(condition("Ready")?)).unwrap_or_else(node))
+    let nothing = || format!("the kubelet of {node} has not started it");
+    Some(
+        words(status)
+            .or_else(|| stuck.into_iter().next())
+            .or_else(|| words(condition("Ready")?))
+            .unwrap_or_else(nothing),
+    )
 }
 
 #[cfg(test)]
@@ -108,13 +119,16 @@ mod tests {
             let metadata = json!({"name": "p", "namespace": "shop"});
             json!({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "node-1"}, "status": status})
         };
+        let node = json!({"kind": "Node", "metadata": {"name": "node-1"}});
+        let reason = |pod: &Value| reason(pod, &[node.clone()]);
         let waiting = pod(json!({"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting":
             {"reason": "ContainerCreating"}}}]}));
         assert_eq!(reason(&waiting).as_deref(), Some("container c: ContainerCreating"));
         let refused = pod(json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected"}));
         assert_eq!(reason(&refused).as_deref(), Some("OutOfcpu: Pod was rejected"));
         let unseen = pod(json!({"phase": "Pending"}));
-        assert_eq!(reason(&unseen).as_deref(), Some("its kubelet (node-1) has not started it"));
-        assert!(render(&[unseen]).starts_with("Not ready:\n  shop/pod/p (Pending): "));
+        assert_eq!(reason(&unseen).as_deref(), Some("the kubelet of node-1 has not started it"));
+        let lost = "Not ready:\n  shop/pod/p (Pending): it is bound to node node-1, which does not exist\n";
+        assert_eq!(render(&[unseen]), lost);
     }
 }
