@@ -1,13 +1,14 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
 //! [`args`] (its words), a file a subcommand ([`run`], [`why`]), what they print ([`result`], [`data`], [`workloads`],
-//! [`table`]), how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+//! [`reasons`], [`table`]), how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
 pub mod data;
 pub mod exit;
 pub mod progress;
+pub mod reasons;
 pub mod result;
 pub mod run;
 pub mod table;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
-use super::workloads;
+use super::{reasons, workloads};
 use crate::experiment::single::Outcome;
 use crate::model::Span;
 use crate::model::time::SECOND_NS;
@@ -48,6 +48,11 @@ pub fn render(outcomes: &[Outcome], whole: &Whole, paint: Paint) -> String {
         }
         text.push_str(&workloads::render(&outcome.final_objects));
         text.push('\n');
+        let waiting = reasons::render(&outcome.final_objects);
+        if !waiting.is_empty() {
+            text.push_str(&waiting);
+            text.push('\n');
+        }
         let expectations = render_expectations(&outcome.summary.expectations, paint);
         if !expectations.is_empty() {
             text.push_str(&expectations);
