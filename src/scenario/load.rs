@@ -246,11 +246,17 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
                 collected.borrow_mut().push(*problem);
             }
         }
-        manifests::check_unique(&manifests, &mut collected.borrow_mut());
+        let others = &input.manifests.others;
+        manifests::check_unique(&manifests, others, &mut collected.borrow_mut());
+        let around = manifests::surroundings(&manifests, others);
         // What a variant leaves alone was checked with the first world.
-        let changed = |manifest: &&Manifest| plans.is_empty() || !manifest.document.set_at.is_empty();
+        let is_first = plans.is_empty();
+        let changed = |manifest: &&Manifest| is_first || !manifest.document.set_at.is_empty();
         manifests.iter().filter(changed).for_each(|manifest| {
-            manifests::check_fields(manifest, &mut collected.borrow_mut());
+            manifests::check_fields(manifest, &around, &mut collected.borrow_mut());
+        });
+        others.iter().filter(|_| is_first).for_each(|other| {
+            manifests::check_other(other, &around, &mut collected.borrow_mut());
         });
         let file = file::read(&Entry::root(&scenario, &collected));
         let world = resolve::World { input: &input, scenario: &scenario, file, manifests, problems: &collected };

@@ -10,7 +10,8 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::{codec, unmodelled, validation};
+use crate::rules::manifest::{self, ManifestKind, Reason, Refusal, Surroundings};
+use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
 #[derive(Clone, Debug)]
@@ -21,11 +22,22 @@ pub struct Manifest {
     pub document: Document,
 }
 
+/// A manifest of a kind that is not simulated: it is checked and otherwise kept as it came.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// The manifest with its places.
+    pub document: Document,
+    /// Its kind, if the rules for it are known.
+    pub kind: Option<ManifestKind>,
+}
+
 /// Manifests and what is to be said about them.
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {
     /// Those of simulated kinds, in the order of the files.
     pub list: Vec<Manifest>,
+    /// Those of all other kinds, in the order of the files.
+    pub others: Vec<Other>,
     /// One a kind that is not simulated.
     pub notices: Vec<String>,
 }
@@ -41,10 +53,13 @@ pub fn collect(documents: Vec<Document>, problems: &mut Diagnostics) -> Manifest
     for document in single {
         match identify(&document, problems) {
             Identity::Simulated(kind) => manifests.list.extend(read_object(kind, document, problems)),
-            Identity::Skipped { what, custom } => match skipped.iter_mut().find(|(known, _, _)| *known == what) {
-                Some((_, count, _)) => *count += 1,
-                None => skipped.push((what, 1, custom)),
-            },
+            Identity::Skipped { what, custom } => {
+                match skipped.iter_mut().find(|(known, _, _)| *known == what) {
+                    Some((_, count, _)) => *count += 1,
+                    None => skipped.push((what, 1, custom)),
+                }
+                manifests.others.push(read_other(document));
+            }
             Identity::Wrong => {}
         }
     }
@@ -156,23 +171,77 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
     Some(Manifest { object: ObjectRef { kind, namespace, name }, document })
 }
 
-/// Adds a problem for each field that the API server would refuse.
-pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
-    let document = &manifest.document;
-    for field in codec::strict::unknown_fields(manifest.object.kind, &document.value) {
-        let message = format!("unknown field `{}`", field.name);
-        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, message);
-        problems.push(problem.maybe_help(field.help));
+/// An object that is kept as it came, in the namespace that it is meant for.
+fn read_other(mut document: Document) -> Other {
+    let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let kind = ManifestKind::find(word("apiVersion"), word("kind"));
+    if kind.is_some_and(|kind| kind.info().namespaced)
+        && let Some(metadata) = document.value.get_mut("metadata").and_then(Value::as_object_mut)
+        && metadata.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty)
+    {
+        metadata.insert("namespace".into(), "default".into());
     }
-    let found = match codec::decode(&document.value) {
-        Err(problems) => problems,
-        Ok(object) => {
-            validation::check(&object).into_iter().chain(validation::check_pods_of_template(&object)).collect()
-        }
-    };
-    for problem in found {
+    Other { document, kind }
+}
+
+/// What admission looks at beside an object: all objects that the files describe.
+pub fn surroundings(list: &[Manifest], others: &[Other]) -> Surroundings {
+    let simulated = list.iter().map(|manifest| &manifest.document.value);
+    let rest = others.iter().map(|other| &other.document.value);
+    Surroundings::of(simulated.chain(rest))
+}
+
+/// Adds a problem for each field of a simulated object that the API server would refuse.
+pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagnostics) {
+    let document = &manifest.document;
+    let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let Some(kind) = ManifestKind::find(word("apiVersion"), word("kind")) else { return };
+    if !check_document(kind, document, around, problems) {
+        return;
+    }
+    for path in manifest::template::missing_images(kind, &document.value) {
+        problems.push(document.problem(
+            Code::BadManifest,
+            &path,
+            Part::Value,
+            "Required value: no pod of it could start",
+        ));
+    }
+    // What is left is what only our own types cannot hold.
+    for problem in codec::decode(&document.value).err().into_iter().flatten() {
         problems.push(document.problem(Code::BadManifest, &problem.path, Part::Value, problem.message));
     }
+}
+
+/// Adds a problem for each field that the API server would refuse in an object that is not simulated.
+pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
+    if let Some(kind) = other.kind {
+        check_document(kind, &other.document, around, problems);
+    }
+}
+
+/// Whether the API server would take the object; what it would refuse becomes a problem.
+fn check_document(kind: ManifestKind, document: &Document, around: &Surroundings, problems: &mut Diagnostics) -> bool {
+    let refusal = match manifest::create(kind, &document.value, around) {
+        Ok(_) => return true,
+        Err(refusal) => refusal,
+    };
+    // Objects that nobody simulates count as there: a notice says so where a pod names one.
+    let counts_as_there = |path: &str| {
+        matches!(refusal, Refusal::Forbidden(_))
+            && (path.ends_with("serviceAccountName") || path.ends_with("runtimeClassName"))
+    };
+    let mut taken = true;
+    for error in refusal.errors().iter().filter(|error| !counts_as_there(&error.path)) {
+        taken = false;
+        let (code, part) = match error.reason {
+            Reason::UnknownField => (Code::UnknownField, Part::Key),
+            _ => (Code::BadManifest, Part::Value),
+        };
+        let problem = document.problem(code, &error.path, part, error.message.clone());
+        problems.push(problem.maybe_help(error.help.clone()));
+    }
+    taken
 }
 
 /// One notice for each field that is not modelled; objects with the same field share it.
@@ -200,20 +269,29 @@ pub fn unmodelled_notices<'a>(objects: impl Iterator<Item = (&'a ObjectRef, &'a 
 }
 
 /// Adds a problem for each object that is given twice.
-pub fn check_unique(manifests: &[Manifest], problems: &mut Diagnostics) {
-    let mut seen: BTreeMap<&ObjectRef, &Manifest> = BTreeMap::new();
-    for manifest in manifests {
-        if manifest.object.name.is_empty() {
+pub fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
+    let mut seen: BTreeMap<(String, String, String, String), &Document> = BTreeMap::new();
+    let documents = list.iter().map(|manifest| &manifest.document).chain(others.iter().map(|other| &other.document));
+    for document in documents {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let (kind, metadata) = (text(&document.value["kind"]), &document.value["metadata"]);
+        let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
+        if name.is_empty() {
             continue;
         }
-        if let Some(first) = seen.get(&manifest.object) {
-            let (source, mark) = first.document.find("metadata.name", Part::Value);
-            let message = format!("{} is given twice", manifest.object);
+        let version = text(&document.value["apiVersion"]);
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group).to_string();
+        let place =
+            if namespace.is_empty() || namespace == "default" { String::new() } else { format!("{namespace}/") };
+        let message = format!("{place}{}/{name} is given twice", kind.to_lowercase());
+        let identity = (group, kind, namespace, name);
+        if let Some(first) = seen.get(&identity) {
+            let (source, mark) = first.find("metadata.name", Part::Value);
             let help = format!("the first one stands at {}:{}:{}", source.file, mark.line, mark.column);
-            let problem = manifest.document.problem(Code::DuplicateObject, "metadata.name", Part::Value, message);
+            let problem = document.problem(Code::DuplicateObject, "metadata.name", Part::Value, message);
             problems.push(problem.help(help));
         } else {
-            seen.insert(&manifest.object, manifest);
+            seen.insert(identity, document);
         }
     }
 }

@@ -326,8 +326,11 @@ impl World<'_> {
             }
             let documents = files::read(&path, &mut problems);
             let manifests = manifests::collect(documents, &mut problems);
-            manifests.list.iter().for_each(|manifest| manifests::check_fields(manifest, &mut problems));
-            manifests::check_unique(&manifests.list, &mut problems);
+            let others: Vec<_> = self.input.manifests.others.iter().chain(&manifests.others).cloned().collect();
+            let around = manifests::surroundings(&manifests.list, &others);
+            manifests.list.iter().for_each(|manifest| manifests::check_fields(manifest, &around, &mut problems));
+            manifests.others.iter().for_each(|other| manifests::check_other(other, &around, &mut problems));
+            manifests::check_unique(&manifests.list, &manifests.others, &mut problems);
             found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
         }
         let failed = problems.has_errors();

@@ -13,6 +13,7 @@ pub mod admission;
 pub mod defaults;
 pub mod field;
 pub mod kind;
+pub mod template;
 pub mod types;
 pub mod validation;
 

@@ -4,11 +4,26 @@ use serde_json::Value;
 
 use super::{Errors, ManifestKind};
 
+/// The kinds that plugins look at.
+const KINDS: [&str; 7] =
+    ["LimitRange", "Namespace", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageClass"];
+
 /// What admission plugins look at beside the object: the objects of the cluster, as stored.
 #[derive(Clone, Default, Debug)]
 pub struct Surroundings {
     /// PriorityClasses, RuntimeClasses, StorageClasses, LimitRanges, ResourceQuotas, ServiceAccounts, Namespaces.
     pub objects: Vec<Value>,
+}
+
+impl Surroundings {
+    /// Of all objects, those that plugins look at.
+    pub fn of<'a>(objects: impl Iterator<Item = &'a Value>) -> Surroundings {
+        let of_interest = |object: &&Value| {
+            let kind = object["kind"].as_str().unwrap_or_default();
+            KINDS.contains(&kind)
+        };
+        Surroundings { objects: objects.filter(of_interest).cloned().collect() }
+    }
 }
 
 /// What plugins add to an object that is created.
