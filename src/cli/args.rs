@@ -96,6 +96,9 @@ pub struct RunArguments {
     /// deployment/api:spec.replicas=5; may be given several times
     #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
+    /// Print the resolved scenario, every default filled in, and run nothing; the text is a scenario itself
+    #[arg(long)]
+    pub explain_defaults: bool,
     /// Let the scenario name files outside its own folder
     #[arg(long)]
     pub allow_outside: bool,

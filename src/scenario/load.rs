@@ -13,6 +13,7 @@ use super::files;
 use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
+use super::resolved::{AppliedFiles, Parts, Resolved};
 use super::set::{self, Setting};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
@@ -43,6 +44,8 @@ pub struct Loaded {
     pub plans: Vec<Plan>,
     /// What the user should know, each once.
     pub notices: Vec<String>,
+    /// All of it as one stream, defaults filled in.
+    pub resolved: Resolved,
 }
 
 /// What all worlds of a scenario share.
@@ -238,6 +241,7 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
     let mut plans: Vec<Plan> = Vec::new();
+    let applied = RefCell::new(AppliedFiles::new());
     for variant in &variants {
         let mut scenario = input.scenario.clone();
         let mut manifests = input.manifests.list.clone();
@@ -253,7 +257,14 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
             manifests::check_fields(manifest, &mut collected.borrow_mut());
         });
         let file = file::read(&Entry::root(&scenario, &collected));
-        let world = resolve::World { input: &input, scenario: &scenario, file, manifests, problems: &collected };
+        let world = resolve::World {
+            input: &input,
+            scenario: &scenario,
+            file,
+            manifests,
+            problems: &collected,
+            applied: &applied,
+        };
         plans.push(world.plan(&variant.name));
     }
     let problems = collected.into_inner();
@@ -275,5 +286,13 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
     for plan in &mut plans {
         plan.notices = notices.clone();
     }
-    Ok(Loaded { plans, notices })
+    let resolved = Resolved::new(Parts {
+        scenario: &input.scenario,
+        manifests: std::mem::take(&mut input.manifests.list),
+        default_name: &input.default_name,
+        nodes: input.nodes.as_ref(),
+        overrides: &input.overrides,
+        applied: applied.into_inner(),
+    });
+    Ok(Loaded { plans, notices, resolved })
 }

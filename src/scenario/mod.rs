@@ -3,7 +3,7 @@
 //! Read in this order: [`load()`] (the entry point: files in, plans out), [`yaml`] (text to values with places), [`entry`]
 //! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
 //! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
-//! `--set`), [`resolve`] (all of it to a Plan), [`defaults`] (what holds when nothing is said), [`diagnostic`].
+//! `--set`), [`resolve`] (all of it to a Plan), [`resolved`] (all of it to text again), [`defaults`] (what holds when nothing is said), [`diagnostic`].
 
 pub mod defaults;
 pub mod diagnostic;
@@ -20,6 +20,7 @@ pub mod manifests;
 pub mod nodes;
 pub mod references;
 pub mod resolve;
+pub mod resolved;
 pub mod set;
 #[cfg(test)]
 mod tests;
@@ -27,3 +28,4 @@ pub mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use load::{Loaded, Overrides, load};
+pub use resolved::Resolved;
