@@ -91,7 +91,7 @@ fn a_run_prints_its_result_and_writes_its_files() {
     let done = kubesim(&folder, &["run", "small.yaml"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     let results = folder.join("output/small");
-    let expected = ["charts", "events.csv", "metrics.csv", "summary.json", "trace.csv"];
+    let expected = ["charts", "events.csv", "metrics.csv", "scenario.yaml", "summary.json", "trace.csv"];
     assert_eq!(names(&results), expected);
     let charts = names(&results.join("charts"));
     assert!(charts.iter().any(|name| name == "replicas.svg") && charts.iter().any(|name| name == "replicas.png"));
@@ -225,7 +225,7 @@ fn variants_have_a_folder_each_and_one_summary_on_top() {
     assert_eq!(done.code, 1, "{}{}", done.out, done.err);
     assert!(done.out.contains("=== variant base") && done.out.contains("=== variant more"), "{}", done.out);
     let results = folder.join("output/small");
-    assert_eq!(names(&results), ["base", "charts", "more", "summary.json"]);
+    assert_eq!(names(&results), ["base", "charts", "more", "scenario.yaml", "summary.json"]);
     assert_eq!(json(&results.join("summary.json"))["variants"][1]["variant"], "more");
     let why = |more: &[&str]| kubesim(&folder, &[&["why", "deployment/api", "output/small"], more].concat());
     let unnamed = why(&[]);

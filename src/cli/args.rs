@@ -65,12 +65,20 @@ pub enum Command {
         next_line_help = true
     )]
     Why(WhyArguments),
+    /// Say what files hold and what is wrong with them, without running anything
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim check FILE... [options]",
+        before_help = super::check::EXAMPLES,
+        next_line_help = true
+    )]
+    Check(super::check::CheckArguments),
 }
 
 /// Arguments of `kubesim run`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct RunArguments {
-    /// Files and folders with at most one Scenario, and any manifests
+    /// Files, folders and patterns with at most one Scenario, and any manifests; - is standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
@@ -96,6 +104,9 @@ pub struct RunArguments {
     /// deployment/api:spec.replicas=5; may be given several times
     #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
+    /// Print the resolved scenario, every default filled in, and run nothing; the text is a scenario itself
+    #[arg(long)]
+    pub explain_defaults: bool,
     /// Let the scenario name files outside its own folder
     #[arg(long)]
     pub allow_outside: bool,
@@ -138,7 +149,8 @@ pub enum Format {
     Yaml,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// `PATH=VALUE` of `--set`.
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     let (path, value) = text.split_once('=').ok_or("must be PATH=VALUE")?;
     if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
 }

@@ -1,10 +1,12 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`]), what they print ([`result`], [`data`], [`workloads`],
-//! [`reasons`], [`table`]), how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check)), what they print ([`result`],
+//! [`data`], [`workloads`], [`reasons`], [`table`]), how far a run is ([`progress`]), and how the program ends
+//! ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
+pub mod check;
 pub mod data;
 pub mod exit;
 pub mod progress;
@@ -42,6 +44,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
             Some(Command::Why(arguments)) => why::run(arguments),
+            Some(Command::Check(arguments)) => check::check(arguments),
             None => print(&Arguments::command().render_help().to_string()).map(|()| Exit::Done),
         };
         done.unwrap_or_else(|error| {

@@ -120,7 +120,7 @@ mod tests {
             json!({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "node-1"}, "status": status})
         };
         let node = json!({"kind": "Node", "metadata": {"name": "node-1"}});
-        let reason = |pod: &Value| reason(pod, &[node.clone()]);
+        let reason = |pod: &Value| reason(pod, std::slice::from_ref(&node));
         let waiting = pod(json!({"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting":
             {"reason": "ContainerCreating"}}}]}));
         assert_eq!(reason(&waiting).as_deref(), Some("container c: ContainerCreating"));

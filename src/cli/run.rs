@@ -14,8 +14,7 @@ use super::result::{self, Paint, Whole};
 use super::{data, has_color, print, print_error};
 use crate::experiment::single::{self, Outcome};
 use crate::report::OutputFolder;
-use crate::scenario::{self, Overrides};
-use crate::sim::Plan;
+use crate::scenario::{self, Loaded, Overrides, resolved};
 
 /// Folder of the results, below the current one, of scenarios for which none is named.
 const RESULTS: &str = "output";
@@ -25,10 +24,15 @@ const RESULTS: &str = "output";
 /// # Errors
 /// The input is wrong, or the results cannot be written.
 pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit> {
-    let plans = load(arguments)?;
+    let Loaded { plans, resolved, .. } = load(arguments)?;
+    if arguments.explain_defaults {
+        print(&resolved.explained())?;
+        return Ok(Exit::Done);
+    }
     let known: Vec<String> = plans.iter().flat_map(|plan| plan.notices.iter().cloned()).collect();
     let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
     let folder = OutputFolder::begin(&target)?;
+    folder.write(resolved::FILE_NAME, resolved.to_yaml().as_bytes())?;
     let with_bar = !arguments.quiet && io::stderr().is_terminal();
     let position = Arc::new(Position::new(&plans, with_bar));
     report.watch(position.clone(), reproduce(arguments, plans[0].seed));
@@ -61,7 +65,7 @@ fn during_the_run(outcomes: &[Outcome], known: &[String]) -> Vec<String> {
 }
 
 /// The plans of the files, with what the command line changes.
-fn load(arguments: &RunArguments) -> anyhow::Result<Vec<Plan>> {
+fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
     let overrides = Overrides {
         seed: arguments.seed,
         until: arguments.until,
@@ -77,7 +81,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Vec<Plan>> {
     for plan in &mut loaded.plans {
         plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
     }
-    Ok(loaded.plans)
+    Ok(loaded)
 }
 
 fn text(outcomes: &[Outcome], whole: &Whole, arguments: &RunArguments) -> anyhow::Result<String> {

@@ -1,21 +1,17 @@
 //! `kubesim why`: the chain of causes behind an object, from the trace of a finished run.
 
-use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::BufReader;
 
 use anyhow::{Context, anyhow, bail};
-use serde_json::Value;
 
 use super::args::WhyArguments;
 use super::exit::Exit;
 use super::print;
 use super::table::Table;
-use crate::model::Span;
+use crate::experiment::replay;
 use crate::report::chain::{self, ChainLine};
-use crate::report::summary::FILE_NAME;
 use crate::report::why::{self, Explanation, Rows, Start};
-use crate::rules::suggest;
 use crate::scenario::references;
 
 const TRACE: &str = "trace.csv";
@@ -30,8 +26,9 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
         None => anyhow!(message),
     })?;
     let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
-    let (path, end) = trace_of(folder, arguments.variant.as_deref())?;
-    if let (Some(at), Some(end)) = (arguments.at, end)
+    let run = replay::find(folder, arguments.variant.as_deref())?;
+    let path = run.folder.join(TRACE);
+    if let (Some(at), Some(end)) = (arguments.at, run.length)
         && at > end
     {
         bail!("the run ended at {end}, before {at}");
@@ -70,30 +67,4 @@ fn heading(object: &str, asked: &str, explanation: &Explanation) -> String {
         Start::Other => return format!("Nothing changed {object} until {asked}; it was last heard of at {time}."),
     };
     format!("The last {what} {object} until {asked}: {actor} {phrase} it at {time}.")
-}
-
-/// The trace in a folder of results, its own or that of a variant, and how long its run was.
-fn trace_of(folder: &Path, variant: Option<&str>) -> anyhow::Result<(PathBuf, Option<Span>)> {
-    let summary = match fs::read(folder.join(FILE_NAME)) {
-        Ok(text) => serde_json::from_slice::<Value>(&text).unwrap_or_default(),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("{} holds no results of kubesim: run a scenario first", folder.display())
-        }
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", folder.display())),
-    };
-    let variants: Vec<&str> =
-        summary["variants"].as_array().into_iter().flatten().filter_map(|one| one["variant"].as_str()).collect();
-    let end = |one: &Value| one["simulated_seconds"].as_f64().map(|seconds| Span((seconds * 1e9).round() as i64));
-    let of_variant = |name: &str| summary["variants"].as_array()?.iter().find(|one| one["variant"] == name);
-    match variant {
-        None if variants.is_empty() => Ok((folder.join(TRACE), end(&summary))),
-        None => bail!("{} holds the variants {}: name one with --variant", folder.display(), variants.join(", ")),
-        Some(name) if variants.contains(&name) => Ok((folder.join(name).join(TRACE), of_variant(name).and_then(end))),
-        Some(name) if variants.is_empty() => bail!("{} holds no variants, and no `{name}`", folder.display()),
-        Some(name) => {
-            let help = suggest::help(name, variants.iter().copied());
-            let help = help.unwrap_or_else(|| format!("there are {}", variants.join(", ")));
-            bail!("{} holds no variant `{name}` ({help})", folder.display())
-        }
-    }
 }

@@ -54,7 +54,7 @@ pub struct Kubelets {
     has_started: bool,
     nodes: Map<Name, NodeRow>,
     pods: Map<Uid, PodRow>,
-    /// Pods bound to nodes that do not exist (yet).
+    /// Pods bound to nodes that do not exist (yet), or have no kubelet.
     homeless: Map<Name, Vec<Key>>,
     tokens: Map<u64, Expected>,
     next_token: u64,
@@ -205,15 +205,18 @@ impl Kubelets {
 
     fn add_node(&mut self, node: &Rc<Node>, ctx: &mut Context<'_>) {
         let name = &node.meta.name;
+        // A node without a kubelet has a row too: it shifts neither clients nor addresses of the others.
+        let served = heartbeats::has_kubelet(node).then(|| node.clone());
         if let Some(row) = self.nodes.get_mut(name) {
-            if row.node.replace(node.clone()).is_none() {
+            if row.node.is_some() != served.is_some() {
                 self.lease_keys = None;
             }
+            row.node = served;
         } else {
             let bits = ctx.draws.bits(PLEG_OFFSET, name.stable_hash(), 0);
             let offset = pleg::offset(bits, self.settings.pleg_period);
             let number = u32::try_from(self.nodes.len()).expect("nodes fit 32 bits");
-            self.nodes.insert(name.clone(), NodeRow::new(number, node.clone(), offset));
+            self.nodes.insert(name.clone(), NodeRow::new(number, served, offset));
             self.lease_keys = None;
         }
         for key in self.homeless.swap_remove(name).unwrap_or_default() {

@@ -463,6 +463,31 @@ fn pods_wait_for_their_node_and_nodes_renew_together() {
 }
 
 #[test]
+fn a_node_that_is_not_ready_has_no_kubelet() {
+    let mut world = World::new();
+    world.kubelets = Kubelets::new(Settings { heartbeat_period: Span::from_seconds(10), ..world.kubelets.settings });
+    let mut dead = node("n2");
+    dead.conditions.push(Condition {
+        condition_type: "Ready".into(),
+        status: ConditionStatus::False,
+        reason: Name::EMPTY,
+        message: Name::EMPTY,
+        last_transition: Time(0),
+        last_update: None,
+    });
+    world.cache(dead.clone().into());
+    world.input(Input::Start);
+    let pod = Pod { node_name: "n2".into(), ..pod_of("a", vec![container("web")]) };
+    world.tell(pod.into());
+    world.tell(dead.clone().into());
+    world.run_until(15.0);
+    assert_eq!(world.take_log(), ["0 0 renew 1", "10000 0 renew 1"], "one lease, and nothing is done for the pod");
+    dead.conditions[0].status = ConditionStatus::True;
+    world.tell(dead.into());
+    assert_eq!(world.take_log()[0], "15000 admit admitted");
+}
+
+#[test]
 fn metrics_count_what_runs() {
     struct Samples(Vec<String>);
     impl MetricSink for Samples {

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use crate::model::{Key, Kind, Name};
+use crate::model::{ConditionStatus, Key, Kind, Name, Node, find_condition};
 
 /// Where node leases live.
 pub const NAMESPACE: &str = "kube-node-lease";
@@ -16,6 +16,12 @@ pub const NAMESPACE: &str = "kube-node-lease";
 pub fn lease_keys<'a>(nodes: impl Iterator<Item = &'a Name>) -> Rc<[Key]> {
     let namespace = Name::from(NAMESPACE);
     nodes.map(|node| Key { kind: Kind::Lease, namespace: namespace.clone(), name: node.clone() }).collect()
+}
+
+/// Whether the node has a kubelet that runs and reports. One whose manifest says that it is not ready (False or Unknown) has
+/// none: no lease is renewed, no pod of it starts or ends, and nobody makes it ready.
+pub fn has_kubelet(node: &Node) -> bool {
+    find_condition(&node.conditions, "Ready").is_none_or(|ready| ready.status == ConditionStatus::True)
 }
 
 #[cfg(test)]

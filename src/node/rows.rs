@@ -9,7 +9,7 @@ use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Resources, Set, Span,
 /// A node as its kubelet knows it.
 #[derive(Clone, Debug)]
 pub(super) struct NodeRow {
-    /// The node, while its object exists.
+    /// The node, while its object exists and it has a kubelet.
     pub node: Option<Rc<Node>>,
     /// Pods of this node that the kubelet works on.
     pub pods: Set<Uid>,
@@ -32,9 +32,9 @@ pub(super) struct NodeRow {
 }
 
 impl NodeRow {
-    pub fn new(row: u32, node: Rc<Node>, offset: Span) -> NodeRow {
+    pub fn new(row: u32, node: Option<Rc<Node>>, offset: Span) -> NodeRow {
         NodeRow {
-            node: Some(node),
+            node,
             pods: Set::default(),
             offset,
             last_tick: None,

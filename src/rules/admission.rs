@@ -7,12 +7,24 @@ use std::rc::Rc;
 use super::qos;
 use crate::model::{
     Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
+    find_condition,
 };
 
 /// Taint of nodes that are not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// Taint of nodes that nobody hears from.
 pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Which condition of a node, with which status, becomes which taint; all get the effect NoSchedule.
+///
+/// Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, `nodeConditionToTaintKeyStatusMap`, v1.36.
+const CONDITION_TAINTS: [(&str, ConditionStatus, &str); 6] = [
+    ("Ready", ConditionStatus::False, NOT_READY),
+    ("Ready", ConditionStatus::Unknown, UNREACHABLE),
+    ("MemoryPressure", ConditionStatus::True, "node.kubernetes.io/memory-pressure"),
+    ("DiskPressure", ConditionStatus::True, "node.kubernetes.io/disk-pressure"),
+    ("PIDPressure", ConditionStatus::True, "node.kubernetes.io/pid-pressure"),
+    ("NetworkUnavailable", ConditionStatus::True, "node.kubernetes.io/network-unavailable"),
+];
 /// How long pods stay on nodes that are not ready or unreachable, unless they say otherwise, seconds.
 pub const DEFAULT_TOLERATION_SECONDS: i64 = 300;
 /// How many specs [`AdmittedSpecs`] remembers.
@@ -23,7 +35,7 @@ const REMEMBERED: usize = 64;
 pub enum NodeRegistration {
     /// A kubelet registers it: it is tainted not-ready until the node lifecycle controller sees it Ready.
     New,
-    /// It has been there since before the run: it is taken as given.
+    /// It has been there since before the run: it is taken as given, with the taints that its conditions call for.
     Existing,
 }
 
@@ -108,15 +120,36 @@ fn default_toleration(key: &str) -> Toleration {
     }
 }
 
-/// Admits a node to be created.
+/// Admits a node to be created. One that has been there since before the run gets the taints that the node lifecycle
+/// controller had made of its conditions by then.
+///
+/// DIVERGES: there is no node lifecycle controller yet: conditions become taints here and only here, and pods on a node that
+/// is not ready are not evicted.
 pub fn admit_node(node: &mut Node, register: NodeRegistration) {
-    let is_there = |taint: &Taint| taint.key == NOT_READY && taint.effect == TaintEffect::NoSchedule;
-    if register == NodeRegistration::Existing || node.taints.iter().any(is_there) {
-        return;
+    let missing: Vec<Taint> = match register {
+        NodeRegistration::New => vec![taint(NOT_READY, TaintEffect::NoSchedule)],
+        NodeRegistration::Existing => condition_taints(&node.conditions),
+    };
+    let is_there = |new: &Taint| node.taints.iter().any(|taint| taint.key == new.key && taint.effect == new.effect);
+    let missing: Vec<Taint> = missing.into_iter().filter(|new| !is_there(new)).collect();
+    if !missing.is_empty() {
+        node.taints = node.taints.iter().cloned().chain(missing).collect();
     }
-    let taint =
-        Taint { key: Name::new(NOT_READY), value: Name::EMPTY, effect: TaintEffect::NoSchedule, time_added: None };
-    node.taints = node.taints.iter().cloned().chain([taint]).collect();
+}
+
+/// The taints of a node with these conditions. Nodes that are not ready or unreachable have NoExecute too.
+fn condition_taints(conditions: &[Condition]) -> Vec<Taint> {
+    let holds = |(condition, status, _): &&(&str, ConditionStatus, &str)| {
+        find_condition(conditions, condition).is_some_and(|found| found.status == *status)
+    };
+    let found = || CONDITION_TAINTS.iter().filter(holds);
+    let no_execute = found().filter(|(condition, _, _)| *condition == "Ready");
+    let no_schedule = found().map(|(_, _, key)| taint(key, TaintEffect::NoSchedule));
+    no_schedule.chain(no_execute.map(|(_, _, key)| taint(key, TaintEffect::NoExecute))).collect()
+}
+
+fn taint(key: &str, effect: TaintEffect) -> Taint {
+    Taint { key: Name::new(key), value: Name::EMPTY, effect, time_added: None }
 }
 
 #[cfg(test)]
@@ -183,5 +216,29 @@ mod tests {
         admit_node(&mut node, NodeRegistration::New);
         admit_node(&mut node, NodeRegistration::New);
         assert_eq!((node.taints.len(), node.taints[0].key.as_str()), (1, NOT_READY));
+    }
+
+    #[test]
+    fn conditions_of_nodes_become_taints() {
+        let condition = |(kind, status): &(&str, &str)| json!({"type": kind, "status": status});
+        for (conditions, taints) in [
+            (vec![("Ready", "True"), ("MemoryPressure", "False")], vec![]),
+            (vec![("Ready", "False")], vec!["not-ready:NoSchedule", "not-ready:NoExecute"]),
+            (vec![("Ready", "Unknown")], vec!["unreachable:NoSchedule", "unreachable:NoExecute"]),
+            (
+                vec![("DiskPressure", "True"), ("PIDPressure", "True"), ("NetworkUnavailable", "Unknown")],
+                vec!["disk-pressure:NoSchedule", "pid-pressure:NoSchedule"],
+            ),
+        ] {
+            let conditions: Vec<_> = conditions.iter().map(condition).collect();
+            let manifest = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+                "status": {"conditions": conditions}});
+            let mut node = Node::clone(decode(&manifest).unwrap().as_node().unwrap());
+            // Twice: what is there is not added again.
+            admit_node(&mut node, NodeRegistration::Existing);
+            admit_node(&mut node, NodeRegistration::Existing);
+            let text = |taint: &Taint| format!("{}:{}", &taint.key.as_str()[19..], taint.effect.as_str());
+            assert_eq!(node.taints.iter().map(text).collect::<Vec<_>>(), taints);
+        }
     }
 }

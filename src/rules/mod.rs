@@ -17,3 +17,4 @@ pub mod timestamp;
 pub mod tolerations;
 pub mod unmodelled;
 pub mod validation;
+pub mod yaml_text;

@@ -167,8 +167,11 @@ impl Diagnostic {
             }
             None => Group::with_title(title).elements(None::<Origin<'_>>),
         };
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
+        match (&self.help, &self.place) {
+            (Some(help), Some(_)) => group = group.element(Level::HELP.message(help)),
+            // Without a line to show there is no margin to hang the help on.
+            (Some(help), None) => return format!("{}\n  = help: {help}", renderer.render(&[group])),
+            (None, _) => {}
         }
         renderer.render(&[group])
     }
@@ -297,7 +300,9 @@ mod tests {
     #[test]
     fn a_problem_without_a_place_is_one_line_and_long_lines_are_cut() {
         let problem = Diagnostic::error(Code::Unreadable, "no such file: app.yaml");
-        assert_eq!(Diagnostics::from(problem).to_string(), "error[E0001]: no such file: app.yaml");
+        assert_eq!(Diagnostics::from(problem.clone()).to_string(), "error[E0001]: no such file: app.yaml");
+        let helped = Diagnostics::from(problem.help("look again")).to_string();
+        assert_eq!(helped, "error[E0001]: no such file: app.yaml\n  = help: look again");
         let mut line = String::new();
         let text = format!("{}é!", "x".repeat(1000));
         // Column 1001 is the é; 920 characters are cut off, so it stands at byte 80 and takes two bytes.

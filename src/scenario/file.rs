@@ -29,6 +29,8 @@ pub struct ScenarioFile {
     pub seed: Option<u64>,
     /// `spec.duration`.
     pub duration: Option<Span>,
+    /// `spec.until`.
+    pub until: Option<Span>,
     /// `spec.nodes`.
     pub nodes: Vec<NodeGroup>,
     /// `spec.controlPlane`.
@@ -141,9 +143,11 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
     file.duration = spec.get("duration").and_then(|entry| entry.duration());
+    file.until = spec.get("until").and_then(|entry| entry.duration());
     file.nodes = list(&mut spec, "nodes", nodes::read);
-    // Both were used before the document is typed: files are loaded, variants are set.
+    // Read where they are used: files are loaded and variants set before the document is typed, commands name files later.
     spec.get("include");
+    spec.get("files");
     spec.get("variants");
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
         file.control_plane = control_plane(fields);

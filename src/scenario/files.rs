@@ -1,39 +1,26 @@
 //! Files, folders and patterns to documents.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
-use super::diagnostic::{Code, Diagnostic, Diagnostics, Source};
-use super::yaml::{self, Document};
+use super::diagnostic::Diagnostics;
+use super::input;
+use super::yaml::Document;
 
 /// Endings of files that a folder or pattern is searched for.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// Most files that an include may name.
 const FILES_MAX: usize = 10_000;
 
-/// Reads the documents of a file.
+/// Reads the documents of a file; what is known and not read yet is a notice.
 pub fn read(path: &Path, problems: &mut Diagnostics) -> Vec<Document> {
-    let shown = path.display().to_string();
-    let bytes = match std::fs::metadata(path).map(|metadata| metadata.len()) {
-        Ok(length) if length > yaml::FILE_BYTES_MAX as u64 => {
-            let message = format!("{shown} has {length} bytes, at most {} are read", yaml::FILE_BYTES_MAX);
-            problems.push(Diagnostic::error(Code::TooLarge, message));
-            return Vec::new();
-        }
-        _ => std::fs::read(path),
-    };
-    let text = match bytes.map_err(|error| why(&error)).and_then(|bytes| yaml::decode_text(&bytes)) {
-        Ok(text) => text,
-        Err(message) => {
-            problems.push(Diagnostic::error(Code::Unreadable, format!("{shown}: {message}")));
-            return Vec::new();
-        }
-    };
-    yaml::parse(&Arc::new(Source { file: shown, text }), problems)
+    let file = input::read(path);
+    problems.extend(file.problems);
+    problems.extend(file.not_read);
+    file.documents
 }
 
 /// The system's words differ between machines; ours do not.
-fn why(error: &std::io::Error) -> String {
+pub(super) fn why(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".into(),
         std::io::ErrorKind::PermissionDenied => "may not be read".into(),

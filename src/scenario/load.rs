@@ -8,11 +8,14 @@ use serde_json::{Value, json};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::entry::Entry;
+use super::examine::Found;
 use super::file;
 use super::files;
+use super::input::{self, ReadFile};
 use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
+use super::resolved::{AppliedFiles, Parts, Resolved};
 use super::set::{self, Setting};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
@@ -43,6 +46,8 @@ pub struct Loaded {
     pub plans: Vec<Plan>,
     /// What the user should know, each once.
     pub notices: Vec<String>,
+    /// All of it as one stream, defaults filled in.
+    pub resolved: Resolved,
 }
 
 /// What all worlds of a scenario share.
@@ -63,38 +68,118 @@ pub(super) struct Input {
     pub overrides: Overrides,
 }
 
-/// Reads files, folders and patterns and resolves them to plans, one a variant.
+/// Reads files, folders and patterns (`-` is standard input) and resolves them to plans, one a variant.
 ///
 /// # Errors
 /// Everything that is wrong with them, at once.
 pub fn load(files: &[PathBuf], overrides: &Overrides) -> Result<Loaded, Diagnostics> {
     let mut problems = Diagnostics::default();
-    let mut documents = Vec::new();
-    let mut first_file = None;
+    let inputs = read_all(files, &mut problems);
+    let examined = examine(inputs, overrides, problems);
+    if examined.problems.has_errors() {
+        let mut only_errors = Diagnostics::default();
+        only_errors.extend(examined.problems.into_iter().filter(|problem| problem.severity == Severity::Error));
+        return Err(only_errors);
+    }
+    let resolved = examined.resolved.expect("input without errors is resolved");
+    Ok(Loaded { plans: examined.plans, notices: examined.notices, resolved })
+}
+
+/// All that was found out about files that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Examined {
+    /// What they hold.
+    pub found: Found,
+    /// Errors and notices that have a code, in the order of their places.
+    pub problems: Diagnostics,
+    /// All notices, those without a code too; empty when there are errors.
+    pub notices: Vec<String>,
+    /// One a variant; only good for a run when there are no errors.
+    pub plans: Vec<Plan>,
+    /// All of it as one stream; there when there are no errors.
+    pub resolved: Option<Resolved>,
+}
+
+/// A path with what stands in it.
+pub(super) type Named = (PathBuf, ReadFile);
+
+/// Reads all files that are named.
+pub(super) fn read_all(files: &[PathBuf], problems: &mut Diagnostics) -> Vec<Named> {
+    let mut inputs: Vec<Named> = Vec::new();
     for named in files {
-        match files::expand(named) {
-            Ok(paths) => {
-                first_file = first_file.or_else(|| paths.first().cloned());
-                paths.iter().for_each(|path| documents.extend(files::read(path, &mut problems)));
+        if named.as_os_str() == "-" {
+            let again = inputs.iter().any(|(path, _)| path == named);
+            match again {
+                true => problems.push(Diagnostic::error(Code::Unreadable, "standard input can be read only once")),
+                false => inputs.push((named.clone(), input::read_standard_input())),
             }
+            continue;
+        }
+        match files::expand(named) {
+            Ok(paths) => inputs.extend(paths.into_iter().map(|path| {
+                let read = input::read(&path);
+                (path, read)
+            })),
             Err(why) => {
                 problems.push(Diagnostic::error(Code::Unreadable, format!("{}: {why}", named.display())));
             }
         }
     }
-    let Some(first_file) = first_file else {
-        if problems.is_empty() {
-            problems.push(Diagnostic::error(Code::Unreadable, "no file is given"));
-        }
-        return Err(problems);
-    };
-    if documents.is_empty() && problems.is_empty() {
-        let message = format!("nothing to simulate: {} holds no document", first_file.display());
-        let help = "give a scenario or Kubernetes manifests";
-        return Err(Diagnostic::error(Code::NothingToSimulate, message).help(help).into());
+    if inputs.is_empty() && problems.is_empty() {
+        problems.push(Diagnostic::error(Code::Unreadable, "no file is given"));
     }
+    inputs
+}
+
+/// Resolves files that belong together.
+pub(super) fn examine(inputs: Vec<Named>, overrides: &Overrides, mut problems: Diagnostics) -> Examined {
+    let Some(first_file) = inputs.first().map(|(path, _)| path.clone()) else {
+        return Examined { problems, ..Examined::default() };
+    };
+    let mut documents = Vec::new();
+    let mut not_read = Vec::new();
+    for (_, file) in inputs {
+        documents.extend(file.documents);
+        problems.extend(file.problems);
+        not_read.extend(file.not_read);
+    }
+    let found = Found::of(&documents);
+    if documents.is_empty() && !problems.has_errors() {
+        // With nothing else there, what is left out is all of it.
+        not_read.iter_mut().for_each(|problem| problem.severity = Severity::Error);
+        if not_read.is_empty() {
+            let message = format!("nothing to simulate: {} holds no document", shown(&first_file));
+            let help = "give a scenario or Kubernetes manifests; `kubesim new NAME` writes a scenario to start from";
+            problems.push(Diagnostic::error(Code::NothingToSimulate, message).help(help));
+        }
+        problems.extend(not_read);
+        return Examined { found, problems, ..Examined::default() };
+    }
+    problems.extend(not_read);
     let input = gather(documents, &first_file, overrides, &mut problems);
-    worlds(input, problems)
+    let collected = RefCell::new(problems);
+    let (mut plans, resolved) = worlds(input, &collected);
+    let mut problems = collected.into_inner();
+    problems.sort();
+    if problems.has_errors() {
+        return Examined { found, problems, ..Examined::default() };
+    }
+    let mut notices: Vec<String> = problems.iter().map(|notice| notice.message.clone()).collect();
+    for notice in plans.iter().flat_map(|plan| &plan.notices) {
+        if !notices.contains(notice) {
+            notices.push(notice.clone());
+        }
+    }
+    // Every result says all of it.
+    for plan in &mut plans {
+        plan.notices = notices.clone();
+    }
+    Examined { found, problems, notices, plans, resolved: Some(resolved) }
+}
+
+/// A file's name in messages.
+pub(super) fn shown(path: &Path) -> String {
+    if path.as_os_str() == "-" { input::STANDARD_INPUT.to_string() } else { path.display().to_string() }
 }
 
 /// Finds the one Scenario, reads what it includes, sorts the manifests, and applies `--set`.
@@ -114,7 +199,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         problems.push(problem.help(format!("the first one stands at {}:{}:{}", first.file, mark.line, mark.column)));
     }
     let empty = || Document {
-        source: Arc::new(Source { file: first_file.display().to_string(), text: String::new() }),
+        source: Arc::new(Source { file: shown(first_file), text: String::new() }),
         value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
         place: Place::default(),
         set_at: Vec::new(),
@@ -153,7 +238,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
     input
 }
 
-fn is_scenario(document: &Document) -> bool {
+pub(super) fn is_scenario(document: &Document) -> bool {
     let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
     text("kind") == "Scenario" && (text("apiVersion").starts_with("kubesim.dev/") || text("apiVersion").is_empty())
         || text("apiVersion").starts_with("kubesim.dev/")
@@ -227,9 +312,8 @@ fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Varian
 }
 
 /// Resolves the base and every variant.
-fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics> {
-    let collected = RefCell::new(problems);
-    let mut variants = variants(&input.scenario, &collected);
+fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Resolved) {
+    let mut variants = variants(&input.scenario, collected);
     if !variants.is_empty() {
         variants.insert(0, Variant { name: BASE.to_string(), settings: Vec::new() });
     }
@@ -238,6 +322,7 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
     let mut plans: Vec<Plan> = Vec::new();
+    let applied = RefCell::new(AppliedFiles::new());
     for variant in &variants {
         let mut scenario = input.scenario.clone();
         let mut manifests = input.manifests.list.clone();
@@ -258,28 +343,24 @@ fn worlds(mut input: Input, problems: Diagnostics) -> Result<Loaded, Diagnostics
         others.iter().filter(|_| is_first).for_each(|other| {
             manifests::check_other(other, &around, &mut collected.borrow_mut());
         });
-        let file = file::read(&Entry::root(&scenario, &collected));
-        let world = resolve::World { input: &input, scenario: &scenario, file, manifests, problems: &collected };
+        let file = file::read(&Entry::root(&scenario, collected));
+        let world = resolve::World {
+            input: &input,
+            scenario: &scenario,
+            file,
+            manifests,
+            problems: collected,
+            applied: &applied,
+        };
         plans.push(world.plan(&variant.name));
     }
-    let problems = collected.into_inner();
-    if problems.has_errors() {
-        let (errors, _): (Vec<_>, Vec<_>) =
-            problems.into_iter().partition(|problem| problem.severity == Severity::Error);
-        let mut only_errors = Diagnostics::default();
-        only_errors.extend(errors);
-        only_errors.sort();
-        return Err(only_errors);
-    }
-    let mut notices: Vec<String> = problems.iter().map(|notice| notice.message.clone()).collect();
-    for notice in plans.iter().flat_map(|plan| &plan.notices) {
-        if !notices.contains(notice) {
-            notices.push(notice.clone());
-        }
-    }
-    // Every result says all of it.
-    for plan in &mut plans {
-        plan.notices = notices.clone();
-    }
-    Ok(Loaded { plans, notices })
+    let resolved = Resolved::new(Parts {
+        scenario: &input.scenario,
+        manifests: std::mem::take(&mut input.manifests.list),
+        default_name: &input.default_name,
+        nodes: input.nodes.as_ref(),
+        overrides: &input.overrides,
+        applied: applied.into_inner(),
+    });
+    (plans, resolved)
 }

@@ -1,25 +1,29 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
-//! Read in this order: [`load()`] (the entry point: files in, plans out), [`yaml`] (text to values with places), [`entry`]
+//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to values with places), [`entry`]
 //! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
 //! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
-//! `--set`), [`resolve`] (all of it to a Plan), [`defaults`] (what holds when nothing is said), [`diagnostic`].
+//! `--set`), [`resolve`] (all of it to a Plan), [`resolved`] (all of it to text again), [`defaults`] (what holds when
+//! nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;
 pub mod entry;
+pub mod examine;
 pub mod expectations;
 pub mod faults;
 pub mod file;
 pub mod files;
 pub mod flags;
+pub mod input;
 pub mod known_kinds;
 pub mod load;
 pub mod manifests;
 pub mod nodes;
 pub mod references;
 pub mod resolve;
+pub mod resolved;
 pub mod set;
 #[cfg(test)]
 mod tests;
@@ -27,3 +31,4 @@ pub mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use load::{Loaded, Overrides, load};
+pub use resolved::Resolved;

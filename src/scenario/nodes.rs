@@ -27,6 +27,8 @@ pub struct NodeGroup {
     pub labels: Map<String, Value>,
     /// `spec.taints`.
     pub taints: Vec<Value>,
+    /// Conditions by type that are not as on a healthy node: `Ready: "False"`.
+    pub conditions: Map<String, Value>,
 }
 
 impl Default for NodeGroup {
@@ -39,6 +41,7 @@ impl Default for NodeGroup {
             pods: defaults::NODE_PODS,
             labels: Map::new(),
             taints: Vec::new(),
+            conditions: Map::new(),
         }
     }
 }
@@ -74,6 +77,17 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
     for taint in fields.get("taints").map(|taints| taints.items()).unwrap_or_default() {
         group.taints.extend(read_taint(&taint));
     }
+    for (key, value) in fields.get("conditions").map(|conditions| conditions.pairs()).unwrap_or_default() {
+        // YAML turns False without quotes into a truth value.
+        let status = match value.value {
+            Value::Bool(true) => Some("True"),
+            Value::Bool(false) => Some("False"),
+            _ => value.word(&STATUSES),
+        };
+        if let Some(status) = status {
+            group.conditions.insert(key.to_string(), status.into());
+        }
+    }
     fields.finish();
     Some(group)
 }
@@ -89,6 +103,8 @@ fn quantity(entry: &Entry<'_>) -> Option<String> {
         }
     }
 }
+
+const STATUSES: [(&str, &str); 3] = [("True", "True"), ("False", "False"), ("Unknown", "Unknown")];
 
 const EFFECTS: [(&str, &str); 3] =
     [("NoSchedule", "NoSchedule"), ("PreferNoSchedule", "PreferNoSchedule"), ("NoExecute", "NoExecute")];
@@ -172,15 +188,22 @@ fn manifest(name: &str, group: &NodeGroup) -> Value {
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
         "spec": spec,
-        "status": {"capacity": resources, "allocatable": resources, "conditions": [ready_condition()]},
+        "status": {"capacity": resources, "allocatable": resources, "conditions": conditions(&group.conditions)},
     })
+}
+
+/// Ready, unless it is given otherwise, and what else is given.
+fn conditions(given: &Map<String, Value>) -> Vec<Value> {
+    let ready = (!given.contains_key("Ready")).then(ready_condition);
+    ready.into_iter().chain(given.iter().map(|(kind, status)| json!({"type": kind, "status": status}))).collect()
 }
 
 fn ready_condition() -> Value {
     json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"})
 }
 
-/// Fills in what the kubelet of a Node manifest would have reported: allocatable from capacity, and that it is ready.
+/// Fills in what the kubelet of a Node manifest would have reported: allocatable from capacity, and that it is ready, unless
+/// the manifest says that it is not.
 pub fn complete(manifest: &mut Value) {
     let Some(object) = manifest.as_object_mut() else { return };
     let status = object.entry("status").or_insert_with(|| json!({}));
@@ -188,7 +211,12 @@ pub fn complete(manifest: &mut Value) {
     if let Some(capacity) = status.get("capacity").cloned() {
         status.entry("allocatable").or_insert(capacity);
     }
-    status.entry("conditions").or_insert_with(|| json!([ready_condition()]));
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    if let Some(conditions) = conditions.as_array_mut()
+        && !conditions.iter().any(|condition| condition["type"] == "Ready")
+    {
+        conditions.push(ready_condition());
+    }
 }
 
 #[cfg(test)]
@@ -227,5 +255,20 @@ mod tests {
         complete(&mut node);
         assert_eq!(node["status"]["allocatable"]["cpu"], "4");
         assert_eq!(node["status"]["conditions"][0]["type"], "Ready");
+        for (given, completed) in [("MemoryPressure", 2), ("Ready", 1)] {
+            let mut node = json!({"status": {"conditions": [{"type": given, "status": "False"}]}});
+            complete(&mut node);
+            let conditions = node["status"]["conditions"].as_array().unwrap();
+            assert_eq!((conditions.len(), &conditions[0]["status"]), (completed, &json!("False")));
+        }
+    }
+
+    #[test]
+    fn conditions_take_the_place_of_ready() {
+        let given = [("DiskPressure".to_string(), json!("True")), ("Ready".to_string(), json!("Unknown"))];
+        let group = NodeGroup { conditions: given.into_iter().collect(), ..NodeGroup::default() };
+        let node = &manifests(&[group])[0];
+        let expected = json!([{"type": "DiskPressure", "status": "True"}, {"type": "Ready", "status": "Unknown"}]);
+        assert_eq!(node["status"]["conditions"], expected);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::defaults;
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::entry::join;
 use super::expectations;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
 use super::files;
@@ -16,7 +17,8 @@ use super::load::Input;
 use super::manifests::{self, Manifest};
 use super::nodes;
 use super::references::ObjectRef;
-use super::yaml::{self, Document, Part};
+use super::resolved::AppliedFiles;
+use super::yaml::{self, Document, Part, Place};
 use crate::kubectl::parser::{self, CommandError, Context};
 use crate::model::{Distribution, Kind, Span, Time};
 use crate::rules::{codec, suggest, timestamp};
@@ -37,6 +39,8 @@ pub(super) struct World<'a> {
     pub manifests: Vec<Manifest>,
     /// Where problems go.
     pub problems: &'a RefCell<Diagnostics>,
+    /// What the files that commands name hold.
+    pub applied: &'a RefCell<AppliedFiles>,
 }
 
 impl World<'_> {
@@ -91,7 +95,7 @@ impl World<'_> {
 
     /// The end of the run, and the last instant that the scenario itself allows (`--until` makes nothing wrong).
     fn end(&self, notices: &mut Vec<String>) -> (End, Span) {
-        let until = self.input.overrides.until;
+        let until = self.input.overrides.until.or(self.file.until);
         let Some(duration) = self.file.duration else {
             let limit = until.unwrap_or(defaults::QUIET_LIMIT);
             return (End::Quiet { limit }, limit.max(defaults::QUIET_LIMIT));
@@ -311,20 +315,15 @@ impl World<'_> {
         self.file.timeline.iter().filter_map(command).collect()
     }
 
-    /// The manifests of a file that a command names.
+    /// The manifests of a file that a command names: those of `spec.files`, or those beside the scenario.
     fn read_objects(&self, named: &str) -> Result<Vec<Arc<Value>>, CommandError> {
-        let path = match self.input.overrides.allow_outside {
-            true => self.input.folder.join(named),
-            false => files::inside(&self.input.folder, named).map_err(CommandError::new)?,
-        };
         let mut problems = Diagnostics::default();
-        let mut found = Vec::new();
-        for path in files::expand(&path).map_err(|why| CommandError::new(format!("`{named}`: {why}")))? {
-            if !path.exists() {
-                let help = "files are looked for beside the scenario";
-                return Err(CommandError::new(format!("no such file: {}", path.display())).help(help));
-            }
-            let documents = files::read(&path, &mut problems);
+        let documents = match self.scenario.value["spec"]["files"].get(named) {
+            Some(given) => self.documents_of(given, &join("spec.files", named)),
+            None => self.read_documents(named, &mut problems)?,
+        };
+        let mut found: Vec<Arc<Value>> = Vec::new();
+        for documents in documents {
             let manifests = manifests::collect(documents, &mut problems);
             let others: Vec<_> = self.input.manifests.others.iter().chain(&manifests.others).cloned().collect();
             let around = manifests::surroundings(&manifests.list, &others);
@@ -335,10 +334,39 @@ impl World<'_> {
         }
         let failed = problems.has_errors();
         self.problems.borrow_mut().extend(problems);
-        match found.is_empty() && !failed {
-            true => Err(CommandError::new(format!("`{named}` holds no object that is simulated"))),
-            false => Ok(found),
+        if found.is_empty() && !failed {
+            return Err(CommandError::new(format!("`{named}` holds no object that is simulated")));
         }
+        self.applied.borrow_mut().insert(named.to_string(), found.clone());
+        Ok(found)
+    }
+
+    /// The items of a list of manifests as documents of their own.
+    fn documents_of(&self, list: &Value, path: &str) -> Vec<Vec<Document>> {
+        let items = list.as_array().map_or(std::slice::from_ref(list), Vec::as_slice);
+        let document = |(index, item): (usize, &Value)| {
+            let (source, value) = self.scenario.find(&format!("{path}[{index}]"), Part::Value);
+            let place = Place { value, ..Place::default() };
+            Document { source, value: item.clone(), place, set_at: Vec::new() }
+        };
+        vec![items.iter().enumerate().map(document).collect()]
+    }
+
+    /// The documents of the files that a name stands for.
+    fn read_documents(&self, named: &str, problems: &mut Diagnostics) -> Result<Vec<Vec<Document>>, CommandError> {
+        let path = match self.input.overrides.allow_outside {
+            true => self.input.folder.join(named),
+            false => files::inside(&self.input.folder, named).map_err(CommandError::new)?,
+        };
+        let mut found = Vec::new();
+        for path in files::expand(&path).map_err(|why| CommandError::new(format!("`{named}`: {why}")))? {
+            if !path.exists() {
+                let help = "files are looked for beside the scenario";
+                return Err(CommandError::new(format!("no such file: {}", path.display())).help(help));
+            }
+            found.push(files::read(&path, problems));
+        }
+        Ok(found)
     }
 
     /// Names that commands act on must exist: deployments and nodes are made by nobody but the user.

@@ -93,7 +93,7 @@ fn set_in(root: &mut Value, path: &str, new: &Value) -> Result<String, (String, 
 }
 
 /// Splits a path at dots; what stands in brackets is one step (`[0]`, `["app.kubernetes.io/name"]`).
-fn steps(path: &str) -> Result<Vec<String>, (String, Option<String>)> {
+pub(super) fn steps(path: &str) -> Result<Vec<String>, (String, Option<String>)> {
     let wrong = || (format!("`{path}` is not a path"), Some("for example spec.faults[0].at".to_string()));
     let mut steps = Vec::new();
     let mut rest = path;

@@ -44,7 +44,7 @@ impl TraceHasher {
     }
 
     /// Takes rows that are already text.
-    pub(super) fn update(&mut self, rows: &[u8]) {
+    pub fn update(&mut self, rows: &[u8]) {
         debug_assert!(self.rows.is_empty(), "a hasher takes records or rows, not both");
         self.state.update(rows);
     }

@@ -1,0 +1,121 @@
+//! The front door from outside: `kubesim check` on what is fine, what is wrong, and what is known and not read yet.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+const SCENARIO: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec: {duration: 1m}\n";
+const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
+const KUBELET: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+/// An empty folder for a test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("front-door").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// What a command line did.
+struct Done {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn kubesim(folder: &Path, line: &[&str]) -> Done {
+    kubesim_fed(folder, line, "")
+}
+
+/// With a text on standard input.
+fn kubesim_fed(folder: &Path, line: &[&str], input: &str) -> Done {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubesim"));
+    let output = command.current_dir(folder).args(line).write_stdin(input).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn files_that_are_fine_are_counted_and_nothing_runs() {
+    let folder = folder("check-fine");
+    fs::write(
+        folder.join("s.yaml"),
+        format!("{SCENARIO}---\n{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{name: s}}\n"),
+    )
+    .unwrap();
+    let done = kubesim(&folder, &["check", "s.yaml"]);
+    assert_eq!((done.code, done.out.as_str()), (0, "s.yaml: fine: 1 scenario, 2 objects of 2 kinds\n"), "{}", done.err);
+    assert!(done.err.contains("notice: v1 Service: not simulated yet"), "{}", done.err);
+    let quiet = kubesim(&folder, &["check", "s.yaml", "--quiet"]);
+    assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (0, "", ""));
+    assert!(!folder.join("output").exists(), "nothing is written");
+    let fed = kubesim_fed(&folder, &["check", "-"], POD);
+    assert_eq!((fed.code, fed.out.as_str()), (0, "(standard input): fine: 1 object of 1 kind\n"), "{}", fed.err);
+    let run = kubesim_fed(&folder, &["run", "-", "--quiet", "--out", "here"], &format!("{SCENARIO}---\n{POD}"));
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+#[test]
+fn several_scenarios_are_checked_one_by_one() {
+    let folder = folder("check-several");
+    fs::write(folder.join("a.yaml"), format!("{SCENARIO}---\n{POD}")).unwrap();
+    fs::write(folder.join("b.yaml"), format!("{SCENARIO}---\n{POD}")).unwrap();
+    fs::write(folder.join("c.yaml"), "a: [").unwrap();
+    let done = kubesim(&folder, &["check", "."]);
+    let (a, b) =
+        ("./a.yaml: fine: 1 scenario, 1 object of 1 kind\n", "./b.yaml: fine: 1 scenario, 1 object of 1 kind\n");
+    assert_eq!((done.code, done.out), (2, format!("{a}{b}./c.yaml: 1 error\n")), "{}", done.err);
+    // With one scenario they belong together, as for a run.
+    fs::remove_file(folder.join("b.yaml")).unwrap();
+    fs::write(folder.join("c.yaml"), POD).unwrap();
+    let done = kubesim(&folder, &["check", "a.yaml", "c.yaml"]);
+    assert_eq!((done.code, done.out.as_str()), (2, "a.yaml and 1 more file: 1 error\n"));
+    assert!(done.err.contains("error[E0009]: metadata.name: pod/p is given twice"), "{}", done.err);
+}
+
+#[test]
+fn problems_are_data_for_scripts() {
+    let folder = folder("check-data");
+    fs::write(folder.join("s.yaml"), "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  duratoin: 1m\n")
+        .unwrap();
+    let done = kubesim(&folder, &["check", "s.yaml", "-o", "json"]);
+    assert_eq!((done.code, done.err.as_str()), (2, ""));
+    let value: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&value["kind"], &value["fine"]), (&Value::from("CheckResult"), &Value::from(false)));
+    let problem = &value["groups"][0]["problems"][0];
+    let expected = serde_json::json!({"severity": "error", "code": "E0004", "file": "s.yaml", "line": 4, "column": 3,
+        "path": "spec.duratoin", "message": "unknown field `duratoin`", "help": "did you mean `duration`?"});
+    assert_eq!(*problem, expected);
+    let set = kubesim(&folder, &["check", "s.yaml", "--set", "spec.duratoin=null", "--nodes", "2x4cpu,8Gi"]);
+    assert_eq!(set.code, 2, "an unknown field is wrong even when it is set to nothing");
+    let yaml = kubesim(&folder, &["check", "s.yaml", "-o", "yaml"]);
+    assert!(yaml.code == 2 && yaml.out.contains("kind: CheckResult"), "{}", yaml.out);
+}
+
+#[test]
+fn what_is_not_read_yet_is_named_and_never_alone_enough() {
+    let folder = folder("check-later");
+    fs::write(folder.join("kubelet.yaml"), KUBELET).unwrap();
+    fs::write(folder.join("load"), "time,requests\n0,10\n").unwrap();
+    fs::write(folder.join("trace"), b"\x83\xa7version\x02").unwrap();
+    fs::write(folder.join("pod.yaml"), POD).unwrap();
+    for (file, message) in [
+        ("kubelet.yaml", "error[E0007]: kind: a KubeletConfiguration is not read yet"),
+        ("load", "error[E0007]: load is a table (CSV) with the columns time, requests"),
+        ("trace", "error[E0007]: trace is a SimKube trace"),
+    ] {
+        for command in ["check", "run"] {
+            let done = kubesim(&folder, &[command, file]);
+            assert!(done.code == 2 && done.err.starts_with(message), "{command} {file}: {}", done.err);
+        }
+    }
+    let beside = kubesim(&folder, &["check", "pod.yaml", "kubelet.yaml", "load"]);
+    assert_eq!((beside.code, beside.out.as_str()), (0, "pod.yaml and 2 more files: fine: 1 object of 1 kind\n"));
+    assert_eq!(beside.err.matches("notice[E0007]").count(), 2, "{}", beside.err);
+    let run = kubesim(&folder, &["run", "pod.yaml", "kubelet.yaml", "--out", "here"]);
+    assert!(run.code == 0 && run.err.contains("notice: a KubeletConfiguration is not read yet"), "{}", run.err);
+}

@@ -1,0 +1,235 @@
+//! What a finished run lets one ask: the resolved scenario, the final state, and any instant of it.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use kubesim::experiment::replay::Replay;
+use kubesim::model::Span;
+use kubesim::scenario::{Overrides, load};
+use serde_json::Value;
+
+use common::{assert_same_end, hash, plans, run, scenario, scenario_files};
+
+/// An empty folder for a test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inspect").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// What a command line did.
+struct Done {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn kubesim(folder: &Path, line: &[&str]) -> Done {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubesim")).current_dir(folder).args(line).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn ok(folder: &Path, line: &[&str]) -> String {
+    let done = kubesim(folder, line);
+    assert_eq!(done.code, 0, "{line:?}: {}{}", done.out, done.err);
+    done.out
+}
+
+/// Both plans of each variant give the same trace.
+fn assert_same_traces(file: &Path, overrides: &Overrides, text: &str, copy: &Path) {
+    fs::write(copy, text).unwrap();
+    let (first, again) = (plans(file, overrides), plans(copy, &Overrides::default()));
+    let names = |plans: &[kubesim::sim::Plan]| plans.iter().map(|plan| plan.variant.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&first), names(&again));
+    for (first, again) in first.iter().zip(&again) {
+        let (one, two) = (run(first), run(again));
+        let label = format!("{} {}", file.display(), first.variant);
+        assert_eq!(hash(&one.records, first.start_at), hash(&two.records, again.start_at), "{label}");
+        assert_same_end(&label, &one.world, &two.world);
+    }
+}
+
+#[test]
+fn resolved_scenarios_give_the_same_traces() {
+    let folder = folder("resolved");
+    let changed = Overrides {
+        seed: Some(7),
+        until: Some(Span::from_seconds(400)),
+        nodes: Some("2x4cpu,8Gi".into()),
+        set: vec![("spec.model.assume".into(), "false".into())],
+        allow_outside: false,
+    };
+    for file in scenario_files() {
+        for (name, overrides) in [("as-it-is.yaml", &Overrides::default()), ("changed.yaml", &changed)] {
+            let resolved = load(std::slice::from_ref(&file), overrides).unwrap().resolved;
+            let copy = folder.join(name);
+            assert_same_traces(&file, overrides, &resolved.explained(), &copy);
+            // What was resolved once is not changed by resolving it again; only nothing is a default any more.
+            let again = load(&[copy], &Overrides::default()).unwrap().resolved;
+            assert_eq!(again.to_yaml(), resolved.to_yaml());
+            assert!(!again.explained().contains("  # default") && !again.explained().contains("  # --"));
+        }
+    }
+}
+
+/// Manifests in a folder, variants, a command that applies a file, a List, names by prefix, odd texts.
+const WHOLE: &str = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: whole}
+spec:
+  duration: 3m
+  include: [parts]
+  containers:
+    - {of: deployment/api, start: {lognormal: {p50: 3s, p99: 12s}}}
+  controlPlane:
+    apiServer: {commit: {uniform: [2ms, 9ms]}}
+    controllerManager: {flags: ["--concurrent-deployment-syncs=2"]}
+  timeline:
+    - {at: 1m, kubectl: "apply -f later/more.yaml"}
+  faults:
+    - {at: 90s, kill: kube-scheduler}
+  variants:
+    - name: late
+      set: {spec.controlPlane.apiServer.latency: 40ms, "deployment/api:spec.replicas": 4, spec.seed: 3}
+    - name: flags
+      set: {"spec.controlPlane.controllerManager.flags[0]": "--min-resync-period=1m"}
+"#;
+const PARTS: &str = r##"apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: api, namespace: shop, annotations: {a.b/c: "yes", text: "two\nlines\n", date: "2026-01-01", x: "0x1F"}}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: api}}
+    template:
+      metadata: {labels: {app: api}}
+      spec: {containers: [{name: api, image: "registry.example/api:1", resources: {requests: {cpu: 0.5}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {generateName: odd-}
+  spec: {containers: [{name: c, image: "x:1", args: ["on", "1e3", "# no", "- x", " ", "a: b", "\u0007"]}]}
+"##;
+
+fn whole(test: &str) -> PathBuf {
+    let folder = folder(test);
+    fs::create_dir(folder.join("parts")).unwrap();
+    fs::create_dir(folder.join("later")).unwrap();
+    fs::write(folder.join("whole.yaml"), WHOLE.replace("deployment/api", "shop/deployment/api")).unwrap();
+    fs::write(folder.join("parts/list.yaml"), PARTS).unwrap();
+    fs::write(folder.join("later/more.yaml"), common::workload("Deployment", "more", 2)).unwrap();
+    folder
+}
+
+#[test]
+fn a_resolved_scenario_needs_no_other_file() {
+    let folder = whole("whole");
+    let file = folder.join("whole.yaml");
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    for (index, more) in [&[][..], &["--seed=5"], &["--nodes=2x2cpu,4Gi"], &["--until=95s"]].iter().enumerate() {
+        let line = [&["run", "whole.yaml", "--explain-defaults"][..], more].concat();
+        let text = ok(&folder, &line);
+        assert!(!text.contains("include") && text.contains("later/more.yaml:"), "{text}");
+        let overrides = match index {
+            1 => Overrides { seed: Some(5), ..Overrides::default() },
+            2 => Overrides { nodes: Some("2x2cpu,4Gi".into()), ..Overrides::default() },
+            3 => Overrides { until: Some(Span::from_seconds(95)), ..Overrides::default() },
+            _ => Overrides::default(),
+        };
+        assert_same_traces(&file, &overrides, &text, &elsewhere.join("copy.yaml"));
+    }
+    assert!(!folder.join("output").exists(), "nothing was run");
+}
+
+#[test]
+fn the_origin_of_a_value_stands_behind_it() {
+    let text = ok(
+        &folder("origin"),
+        &[
+            "run",
+            scenario("quickstart").to_str().unwrap(),
+            "--explain-defaults",
+            "--set=deployment/web:spec.replicas=4",
+            "--set=spec.model.assume=false",
+            "--seed=3",
+        ],
+    );
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start} is not in\n{text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (start, expected) in [
+        ("kubernetesVersion", "kubernetesVersion: \"1.36\" # default"),
+        ("seed", "seed: 3 # --seed"),
+        ("duration", "duration: 5m"),
+        ("pods:", "pods: 110 # default"),
+        ("- --min-resync", "- --min-resync-period=12h0m0s # default"),
+        ("watch", "watch: 5ms # default"),
+        ("faults", "faults: [] # default"),
+        ("assume", "assume: false # --set"),
+        ("replicas:", "replicas: 4 # --set"),
+        ("name: quickstart", "name: quickstart"),
+    ] {
+        assert_eq!(line(start), expected);
+    }
+}
+
+#[test]
+fn manifests_alone_are_resolved_too() {
+    let folder = folder("bare");
+    fs::write(folder.join("app.yaml"), common::workload("Deployment", "web", 2)).unwrap();
+    let text = ok(&folder, &["run", "app.yaml", "--explain-defaults"]);
+    assert!(text.contains("ends when nothing is left to do") && text.contains("name: app "), "{text}");
+    assert_same_traces(&folder.join("app.yaml"), &Overrides::default(), &text, &folder.join("copy.yaml"));
+    let short = Overrides { until: Some(Span::from_seconds(2)), ..Overrides::default() };
+    let text = ok(&folder, &["run", "app.yaml", "--explain-defaults", "--until=2s"]);
+    assert_same_traces(&folder.join("app.yaml"), &short, &text, &folder.join("copy.yaml"));
+}
+
+#[test]
+fn a_folder_of_results_holds_its_input_and_can_be_asked_again() {
+    let folder = whole("replay");
+    ok(&folder, &["run", "whole.yaml", "--quiet", "--seed=4", "--until=100s"]);
+    let results = folder.join("output/whole");
+    let text = fs::read_to_string(results.join("scenario.yaml")).unwrap();
+    assert!(!text.contains("# default") && !text.contains("# --"), "no comments: {text}");
+    assert!(!text.contains(folder.to_str().unwrap()));
+    // The folder stands for itself: its files are gone.
+    for name in ["whole.yaml", "parts", "later"] {
+        let path = folder.join(name);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    assert!(Replay::open(&results, None).unwrap_err().to_string().contains("base, late, flags"));
+    for variant in ["base", "late", "flags"] {
+        let replay = Replay::open(&results, Some(variant)).unwrap();
+        assert_eq!((replay.length, replay.plan.seed), (Span::from_seconds(100), 4));
+        assert_eq!(replay.end().unwrap().notice, None);
+        let past = replay.until(Span::from_seconds(30)).unwrap();
+        assert_eq!(past.notice, None);
+        assert!(past.world.now() <= past.at);
+        assert!(replay.until(Span::from_seconds(101)).is_err());
+        // Another trace than the folder's is noticed.
+        let path = results.join(variant).join("trace.csv");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("scenario begins", "scenario starts", 1)).unwrap();
+        assert!(replay.until(Span::from_seconds(30)).unwrap().notice.is_some());
+    }
+    let path = results.join("summary.json");
+    let mut summary: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    summary["variants"][0]["hash"] = "00".into();
+    summary["variants"][0]["version"] = "0.0.9".into();
+    fs::write(&path, summary.to_string()).unwrap();
+    let notice = Replay::open(&results, Some("base")).unwrap().end().unwrap().notice.unwrap();
+    assert!(notice.contains("0.0.9"), "{notice}");
+    fs::remove_file(results.join("scenario.yaml")).unwrap();
+    assert!(Replay::open(&results, Some("base")).unwrap_err().to_string().contains("run the scenario again"));
+}
