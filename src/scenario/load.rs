@@ -203,6 +203,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
         place: Place::default(),
         set_at: Vec::new(),
+        within: String::new(),
     };
     let stem = first_file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().to_lowercase());
     let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

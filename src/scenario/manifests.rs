@@ -104,7 +104,9 @@ fn identify(document: &Document, problems: &mut Diagnostics) -> Identity {
         Knowledge::Slip(meant) => {
             let message = format!("Kubernetes has no kind `{kind}` in `{api_version}`");
             let help = meant.map(|(version, kind)| format!("did you mean `apiVersion: {version}`, `kind: {kind}`?"));
-            problems.push(document.problem(Code::UnknownKind, "kind", Part::Value, message).maybe_help(help));
+            // A kind that exists in another version is not the slip; its version is.
+            let field = if meant.is_some_and(|(_, other)| other == kind) { "apiVersion" } else { "kind" };
+            problems.push(document.problem(Code::UnknownKind, field, Part::Value, message).maybe_help(help));
             Identity::Wrong
         }
     }
@@ -129,14 +131,24 @@ fn take_apart(mut document: Document, problems: &mut Diagnostics) -> Vec<Documen
         Some(Children::List(places)) => places,
         _ => vec![Place::default(); items.len()],
     };
-    let item = |(mut value, place): (Value, Place)| {
+    let within = |index: usize| match document.within.is_empty() {
+        true => format!("items[{index}]"),
+        false => format!("{}.items[{index}]", document.within),
+    };
+    let item = |(index, (mut value, place)): (usize, (Value, Place))| {
         if let (Some(object), false) = (value.as_object_mut(), item_kind.is_empty()) {
             object.entry("kind").or_insert_with(|| item_kind.clone().into());
             object.entry("apiVersion").or_insert_with(|| api_version.clone());
         }
-        Document { source: document.source.clone(), value, place: Place { key: None, ..place }, set_at: Vec::new() }
+        Document {
+            source: document.source.clone(),
+            value,
+            place: Place { key: None, ..place },
+            set_at: Vec::new(),
+            within: within(index),
+        }
     };
-    let items: Vec<Document> = items.into_iter().zip(places).map(item).collect();
+    let items: Vec<Document> = items.into_iter().zip(places).enumerate().map(item).collect();
     items.into_iter().flat_map(|item| take_apart(item, problems)).collect()
 }
 

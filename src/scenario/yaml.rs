@@ -57,6 +57,8 @@ pub struct Document {
     pub place: Place,
     /// Values that were set later, by path, and where that was said.
     pub set_at: Vec<(String, Arc<Source>, Mark)>,
+    /// Where in a `List` it stands, e.g. `items[1]`; empty for a document of its own.
+    pub within: String,
 }
 
 /// Which part of a field a problem is about.
@@ -81,7 +83,15 @@ impl Document {
     /// A problem at a field of this document.
     pub fn problem(&self, code: Code, path: &str, part: Part, message: impl Into<String>) -> Diagnostic {
         let (source, mark) = self.find(path, part);
-        Diagnostic::error(code, message).at(&source, mark).path(path)
+        Diagnostic::error(code, message).at(&source, mark).path(join(&self.within, path))
+    }
+}
+
+fn join(within: &str, path: &str) -> String {
+    match (within.is_empty(), path.is_empty()) {
+        (true, _) => path.to_string(),
+        (_, true) => within.to_string(),
+        _ => format!("{within}.{path}"),
     }
 }
 
@@ -154,7 +164,8 @@ pub fn parse(source: &Arc<Source>, problems: &mut Diagnostics) -> Vec<Document> 
             Ok(values) => documents.extend(values.into_iter().filter_map(|value| {
                 let (value, mut place) = value.into_parts(lines_before);
                 place.key = None;
-                let document = Document { source: source.clone(), value, place, set_at: Vec::new() };
+                let document =
+                    Document { source: source.clone(), value, place, set_at: Vec::new(), within: String::new() };
                 (!document.value.is_null()).then_some(document)
             })),
             Err(error) => problems.push(syntax_problem(source, lines_before, &error)),
