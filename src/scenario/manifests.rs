@@ -160,8 +160,7 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
 pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
     let document = &manifest.document;
     for field in codec::strict::unknown_fields(manifest.object.kind, &document.value) {
-        let message = format!("unknown field `{}`", field.name);
-        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, message);
+        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, field.message);
         problems.push(problem.maybe_help(field.help));
     }
     let found = match codec::decode(&document.value) {

@@ -9,6 +9,8 @@ use super::{Errors, ManifestKind};
 pub struct Surroundings {
     /// PriorityClasses, RuntimeClasses, StorageClasses, LimitRanges, ResourceQuotas, ServiceAccounts, Namespaces.
     pub objects: Vec<Value>,
+    /// Whether every namespace exists; otherwise those of a new cluster and those among the objects.
+    pub any_namespace: bool,
 }
 
 /// What plugins add to an object that is created.
