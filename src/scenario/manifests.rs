@@ -183,6 +183,7 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
     Some(Manifest { object: ObjectRef { kind, namespace, name }, document })
 }
 
+<<<<<<< HEAD
 /// An object that is kept as it came, in the namespace that it is meant for.
 fn read_other(mut document: Document) -> Other {
     let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -192,6 +193,14 @@ fn read_other(mut document: Document) -> Other {
         && metadata.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty)
     {
         metadata.insert("namespace".into(), "default".into());
+=======
+/// Adds a problem for each field that the API server would refuse.
+pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
+    let document = &manifest.document;
+    for field in codec::strict::unknown_fields(manifest.object.kind, &document.value) {
+        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, field.message);
+        problems.push(problem.maybe_help(field.help));
+>>>>>>> pods
     }
     Other { document, kind }
 }

@@ -1,7 +1,11 @@
 //! What the API server reads: quantities, durations, selectors.
 
+mod corpus;
+mod defaulting;
 mod validation;
 
+pub use corpus::{corpus, is_there as corpus_is_there};
+pub use defaulting::defaulting;
 pub use validation::validation;
 
 use serde_json::{Value, json};

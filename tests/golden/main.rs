@@ -21,6 +21,7 @@ use case::Reader;
 
 /// Which function reads which file: slice, file stem, function.
 const READERS: &[(&str, &str, Reader)] = &[
+    ("apiserver", "defaulting", apiserver::defaulting),
     ("apiserver", "duration", apiserver::duration),
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
@@ -38,13 +39,19 @@ const READERS: &[(&str, &str, Reader)] = &[
 fn recorded_decisions_agree() {
     let chosen = std::env::var_os("KUBESIM_VECTORS").map(PathBuf::from);
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
-    let report = files::read_all(chosen.as_deref().unwrap_or(&own), READERS);
+    let mut readers = READERS.to_vec();
+    if apiserver::corpus_is_there() {
+        readers.push(("apiserver", "defaulting-corpus", apiserver::corpus));
+    } else {
+        println!("corpus: skipped");
+    }
+    let report = files::read_all(chosen.as_deref().unwrap_or(&own), &readers);
     // The test runner may have left its own text on the line.
     println!("\n{}", report.lines.join("\n"));
     assert!(report.failures == 0, "{} recorded cases disagree or cannot be read", report.failures);
     assert!(report.files > 0, "no vectors found");
     if chosen.is_none() {
-        let missing: Vec<String> = READERS
+        let missing: Vec<String> = readers
             .iter()
             .map(|(slice, stem, _)| format!("{slice}/{stem}"))
             .filter(|name| !report.read.contains(name))

@@ -4,9 +4,8 @@
 //! [`encode()`] makes what `kubectl get -o json` prints.
 
 pub mod decode;
-pub mod defaults;
 pub mod encode;
-mod json;
+pub(in crate::rules) mod json;
 
 pub mod strict;
 

@@ -1,5 +1,7 @@
 //! The kinds whose manifests are read, filled in and checked.
 
+use crate::model::Kind;
+
 /// A kind with the version of its manifests. Not all of them are simulated: see [`crate::model::Kind`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are the kinds' own")]
@@ -97,6 +99,24 @@ impl ManifestKind {
         MANIFEST_KINDS.iter().find(fits).map(|info| info.kind)
     }
 
+    /// The kind of manifests of a simulated kind.
+    pub fn of(kind: Kind) -> ManifestKind {
+        match kind {
+            Kind::Namespace => Namespace,
+            Kind::Node => Node,
+            Kind::Pod => Pod,
+            Kind::Event => Event,
+            Kind::ReplicaSet => ReplicaSet,
+            Kind::Deployment => Deployment,
+            Kind::Lease => Lease,
+        }
+    }
+
+    /// Whether who creates an object may give its status. Of all others the status is what servers write.
+    pub fn status_is_given(self) -> bool {
+        self == Node
+    }
+
     /// Whether it is a custom resource: judged by its definition's schema instead of Kubernetes' own code.
     pub fn is_custom(self) -> bool {
         matches!(self, ScaledObject | ScaledJob | VerticalPodAutoscaler)
@@ -116,6 +136,7 @@ mod tests {
         for info in &crate::model::kind::KINDS {
             let known = ManifestKind::find(info.api_version, info.name).expect("what is simulated is read");
             assert_eq!(known.info().namespaced, info.namespaced);
+            assert_eq!(ManifestKind::of(info.kind), known);
         }
     }
 }

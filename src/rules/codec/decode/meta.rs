@@ -134,7 +134,7 @@ pub fn resources(
         let quantity = match Quantity::parse(&text.0) {
             Ok(quantity) => quantity,
             Err(error) => {
-                problems.add(format!("{path}.{resource}"), format!("{:?}: {error}", text.0));
+                problems.add(format!("{path}[{resource}]"), format!("{:?}: {error}", text.0));
                 continue;
             }
         };

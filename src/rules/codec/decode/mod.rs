@@ -11,8 +11,9 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{defaults, json};
+use super::json;
 use crate::model::{Kind, Object, Source};
+use crate::rules::manifest::{ManifestKind, Reason, defaults, types};
 
 pub use pod::template_of;
 
@@ -48,8 +49,16 @@ pub fn decode(manifest: &Value) -> Result<Object, Vec<FieldProblem>> {
         return Err(problems.0);
     };
     let mut value = manifest.clone();
+    let manifest_kind = ManifestKind::of(kind);
+    let readout = types::read_with_status(manifest_kind, manifest);
+    let wrong_types = readout.errors.iter().filter(|error| error.reason != Reason::UnknownField);
+    wrong_types.for_each(|error| problems.add(error.path.clone(), error.message.clone()));
+    if !problems.0.is_empty() {
+        return Err(problems.0);
+    }
+    readout.tidy(&mut value);
     json::drop_nulls(&mut value);
-    defaults::apply(kind, &mut value);
+    defaults::apply(manifest_kind, &mut value);
     let object = decode_kind(kind, &value, &mut problems);
     match object {
         Some(object) if problems.0.is_empty() => Ok(object),
@@ -81,44 +90,7 @@ fn source_of(value: &Value) -> Source {
     Some(Rc::new(source))
 }
 
-/// The value as one of the API's types.
+/// The value as one of the API's types, which have been checked before.
 fn typed<T: DeserializeOwned>(value: &Value, problems: &mut Problems) -> Option<T> {
-    match T::deserialize(value) {
-        Ok(typed) => Some(typed),
-        Err(error) => {
-            let message = error.to_string();
-            problems.add(path_of_error::<T>(value, &message), message);
-            None
-        }
-    }
-}
-
-/// Finds the field an error is about: the innermost whose absence makes the error go away or change. The types' own
-/// errors do not say. Costs a few passes over a manifest that is refused anyway.
-fn path_of_error<T: DeserializeOwned>(value: &Value, message: &str) -> String {
-    let (mut path, mut pointer) = (String::new(), String::new());
-    loop {
-        let steps: Vec<(String, String)> = match value.pointer(&pointer) {
-            Some(Value::Object(fields)) => fields.keys().map(|key| (key.clone(), escaped(key))).collect(),
-            Some(Value::Array(items)) => (0..items.len()).map(|i| (format!("[{i}]"), i.to_string())).collect(),
-            _ => return path,
-        };
-        let matters = |step: &&(String, String)| {
-            let mut without = value.clone();
-            match without.pointer_mut(&pointer) {
-                Some(Value::Object(fields)) => drop(fields.shift_remove(&step.0)),
-                Some(Value::Array(items)) => drop(step.1.parse().map(|index: usize| items.remove(index))),
-                _ => {}
-            }
-            T::deserialize(&without).map_or_else(|error| error.to_string() != message, |_| true)
-        };
-        let Some((name, token)) = steps.iter().find(matters) else { return path };
-        let dot = if path.is_empty() || name.starts_with('[') { "" } else { "." };
-        path = format!("{path}{dot}{name}");
-        pointer = format!("{pointer}/{token}");
-    }
-}
-
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+    T::deserialize(value).map_err(|error| problems.add("", error.to_string())).ok()
 }

@@ -12,7 +12,8 @@ use crate::model::{
     Container, ContainerPort, Kind, Labels, Name, NodeAffinity, NodeSelectorTerm, Operator, Pod, PodSpec, PodTemplate,
     Probe, PullPolicy, Requirement, Resources, RestartPolicy, Source, TaintEffect, Toleration,
 };
-use crate::rules::codec::{defaults, json};
+use crate::rules::codec::json;
+use crate::rules::manifest::defaults;
 use crate::rules::{pod_requests, qos};
 
 /// The label a Deployment puts on the templates of its ReplicaSets.

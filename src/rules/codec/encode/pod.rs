@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{conditions, resources, set_text, spec_of};
 use crate::model::{ContainerState, ContainerStatus, Pod, PodStatus, Time, Toleration};
-use crate::rules::codec::{defaults, json as tools};
+use crate::rules::codec::json as tools;
+use crate::rules::manifest::defaults;
 use crate::rules::timestamp::format_seconds;
 
 /// A pod without `apiVersion`, `kind` and `metadata`.

@@ -13,6 +13,8 @@ const KINDS: [&str; 7] =
 pub struct Surroundings {
     /// PriorityClasses, RuntimeClasses, StorageClasses, LimitRanges, ResourceQuotas, ServiceAccounts, Namespaces.
     pub objects: Vec<Value>,
+    /// Whether every namespace exists; otherwise those of a new cluster and those among the objects.
+    pub any_namespace: bool,
 }
 
 impl Surroundings {

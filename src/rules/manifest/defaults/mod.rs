@@ -1,14 +1,126 @@
-//! What the API server fills in, kind by kind.
+//! What the API server fills in, kind by kind, on JSON. Fields of the wrong type are left for others to complain about.
+//!
+//! Defaulting ([`apply`]) happens whenever an object is read, also from the store; [`prepare_for_create`] and
+//! [`prepare_for_update`] belong to requests.
+//!
+//! Upstream: pkg/apis/*/v1/defaults.go, pkg/registry/*/strategy.go, v1.36.
 
-use serde_json::Value;
+mod autoscaling;
+mod batch;
+mod label_keys;
+mod pod;
+mod pod_level;
+mod prepare;
+mod quantities;
+mod service;
+mod storage;
+mod update;
+mod volumes;
+mod workloads;
 
-use super::{ManifestKind, Subresource};
+use serde_json::{Map, Value, json};
+
+use super::ManifestKind;
+use crate::rules::codec::json::{object_at, objects_mut, set_default};
+use quantities::tidy_quantities;
+
+pub use pod::{pod_only, pod_spec};
+pub use prepare::prepare_for_create;
+pub use update::prepare_for_update;
 
 /// Fills in the defaults of an object.
-pub fn apply(_kind: ManifestKind, _object: &mut Value) {}
+pub fn apply(kind: ManifestKind, object: &mut Value) {
+    match kind {
+        ManifestKind::Pod => {
+            if let Some(spec) = object_at(object, &["spec"]) {
+                pod_spec(spec);
+                pod_only(spec);
+            }
+        }
+        ManifestKind::Deployment => workloads::deployment(object),
+        ManifestKind::ReplicaSet => workloads::replica_set(object),
+        ManifestKind::StatefulSet => workloads::stateful_set(object),
+        ManifestKind::DaemonSet => workloads::daemon_set(object),
+        ManifestKind::Job => batch::job(object),
+        ManifestKind::CronJob => batch::cron_job(object),
+        ManifestKind::HorizontalPodAutoscaler => autoscaling::v2(object),
+        ManifestKind::HorizontalPodAutoscalerV1 => autoscaling::v1(object),
+        ManifestKind::Service => service::service(object),
+        ManifestKind::PersistentVolume => storage::volume(object),
+        ManifestKind::PersistentVolumeClaim => storage::claim(object),
+        ManifestKind::StorageClass => storage::class(object),
+        ManifestKind::LimitRange => limit_range(object),
+        ManifestKind::ResourceQuota => {
+            if let Some(spec) = object.get_mut("spec") {
+                tidy_quantities(spec.get_mut("hard"));
+            }
+        }
+        ManifestKind::Node => node(object),
+        ManifestKind::Namespace => namespace(object),
+        ManifestKind::PriorityClass => {
+            if let Some(fields) = object.as_object_mut() {
+                set_default(fields, "preemptionPolicy", "PreemptLowerPriority");
+            }
+        }
+        ManifestKind::Event
+        | ManifestKind::Lease
+        | ManifestKind::PodDisruptionBudget
+        | ManifestKind::ScaledObject
+        | ManifestKind::ScaledJob
+        | ManifestKind::VerticalPodAutoscaler => {}
+    }
+}
 
-/// What the server resets when an object is created: status, generation, fields of disabled features.
-pub fn prepare_for_create(_kind: ManifestKind, _object: &mut Value) {}
+/// Every namespace carries its name as a label and the finalizer that empties it on deletion.
+fn namespace(object: &mut Value) {
+    let name = object["metadata"]["name"].as_str().map(String::from);
+    if let (Some(name), Some(labels)) = (name, object_at(object, &["metadata", "labels"])) {
+        labels.insert("kubernetes.io/metadata.name".into(), Value::String(name));
+    }
+    if let Some(spec) = object_at(object, &["spec"]) {
+        set_default(spec, "finalizers", json!(["kubernetes"]));
+    }
+}
 
-/// What the server keeps of the stored object on an update, and the new generation.
-pub fn prepare_for_update(_kind: ManifestKind, _stored: &Value, _object: &mut Value, _part: Subresource) {}
+fn node(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+        && let Some(cidr) = spec.get("podCIDR").cloned()
+    {
+        set_default(spec, "podCIDRs", json!([cidr]));
+    }
+    let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
+    for list in ["capacity", "allocatable"] {
+        tidy_quantities(status.get_mut(list));
+    }
+    if let Some(capacity) = status.get("capacity").cloned() {
+        set_default(status, "allocatable", capacity);
+    }
+}
+
+/// For containers the limit is the maximum unless given; the request is the limit, else the minimum.
+fn limit_range(object: &mut Value) {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for item in objects_mut(spec, "limits") {
+        for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            tidy_quantities(item.get_mut(list));
+        }
+        if item.get("type") == Some(&json!("Container")) {
+            for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+                fill_from(item, to, from);
+            }
+        }
+    }
+}
+
+/// Fills in the keys that map `to` lacks from map `from`.
+fn fill_from(object: &mut Map<String, Value>, to: &str, from: &str) {
+    let Some(source) = object.get(from).and_then(Value::as_object).filter(|source| !source.is_empty()).cloned() else {
+        return;
+    };
+    if let Some(target) = object.entry(to).or_insert_with(|| json!({})).as_object_mut() {
+        source.into_iter().for_each(|(key, value)| set_default(target, &key, value));
+    }
+}
+
+#[cfg(test)]
+mod tests;
