@@ -10,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::manifest::{self, ManifestKind, Reason, Refusal, Surroundings};
+use crate::rules::manifest::{self, ManifestKind, Reason, Surroundings};
 use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
@@ -183,7 +183,6 @@ fn read_object(kind: Kind, mut document: Document, problems: &mut Diagnostics) -
     Some(Manifest { object: ObjectRef { kind, namespace, name }, document })
 }
 
-<<<<<<< HEAD
 /// An object that is kept as it came, in the namespace that it is meant for.
 fn read_other(mut document: Document) -> Other {
     let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -193,14 +192,6 @@ fn read_other(mut document: Document) -> Other {
         && metadata.get("namespace").and_then(Value::as_str).is_none_or(str::is_empty)
     {
         metadata.insert("namespace".into(), "default".into());
-=======
-/// Adds a problem for each field that the API server would refuse.
-pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
-    let document = &manifest.document;
-    for field in codec::strict::unknown_fields(manifest.object.kind, &document.value) {
-        let problem = document.problem(Code::UnknownField, &field.path, Part::Key, field.message);
-        problems.push(problem.maybe_help(field.help));
->>>>>>> pods
     }
     Other { document, kind }
 }
@@ -209,7 +200,8 @@ pub fn check_fields(manifest: &Manifest, problems: &mut Diagnostics) {
 pub fn surroundings(list: &[Manifest], others: &[Other]) -> Surroundings {
     let simulated = list.iter().map(|manifest| &manifest.document.value);
     let rest = others.iter().map(|other| &other.document.value);
-    Surroundings::of(simulated.chain(rest))
+    // Namespaces that no file describes are made, with a notice.
+    Surroundings { any_namespace: true, ..Surroundings::of(simulated.chain(rest)) }
 }
 
 /// Adds a problem for each field of a simulated object that the API server would refuse.
@@ -243,24 +235,19 @@ pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnost
 
 /// Whether the API server would take the object; what it would refuse becomes a problem.
 fn check_document(kind: ManifestKind, document: &Document, around: &Surroundings, problems: &mut Diagnostics) -> bool {
-    let refusal = match manifest::create(kind, &document.value, around) {
-        Ok(_) => return true,
-        Err(refusal) => refusal,
-    };
-    // Objects that nobody simulates count as there: a notice says so where a pod names one.
-    let counts_as_there = |path: &str| {
-        matches!(refusal, Refusal::Forbidden(_))
-            && (path.ends_with("serviceAccountName") || path.ends_with("runtimeClassName"))
-    };
     let mut taken = true;
-    for error in refusal.errors().iter().filter(|error| !counts_as_there(&error.path)) {
+    for (error, is_forbidden) in manifest::problems(kind, &document.value, around) {
+        // Objects that nobody simulates count as there: a notice says so where a pod names one.
+        let path = &error.path;
+        if is_forbidden && (path.ends_with("serviceAccountName") || path.ends_with("runtimeClassName")) {
+            continue;
+        }
         taken = false;
         let (code, part) = match error.reason {
             Reason::UnknownField => (Code::UnknownField, Part::Key),
             _ => (Code::BadManifest, Part::Value),
         };
-        let problem = document.problem(code, &error.path, part, error.message.clone());
-        problems.push(problem.maybe_help(error.help.clone()));
+        problems.push(document.problem(code, path, part, error.message).maybe_help(error.help));
     }
     taken
 }

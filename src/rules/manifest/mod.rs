@@ -84,6 +84,41 @@ pub fn create(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Re
     Ok(object)
 }
 
+/// Everything that keeps an object from being created. The server stops at the first kind of mistake; here unknown fields do
+/// not hide what is wrong with the others. The flag is set for what an admission plugin forbids.
+pub fn problems(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Vec<(FieldError, bool)> {
+    let refusal = match create(kind, manifest, around) {
+        Ok(_) => return Vec::new(),
+        Err(refusal) => refusal,
+    };
+    let is_forbidden = matches!(refusal, Refusal::Forbidden(_));
+    let (unknown, others): (Vec<_>, Vec<_>) =
+        refusal.errors().iter().cloned().partition(|error| error.reason == Reason::UnknownField);
+    let mut found: Vec<(FieldError, bool)> =
+        unknown.iter().chain(&others).map(|error| (error.clone(), is_forbidden)).collect();
+    if !unknown.is_empty() && others.is_empty() {
+        let mut known = manifest.clone();
+        drop_fields(&mut known, "", &unknown);
+        found.extend(problems(kind, &known, around));
+    }
+    found
+}
+
+fn drop_fields(value: &mut Value, path: &str, unknown: &[FieldError]) {
+    let dot = if path.is_empty() { "" } else { "." };
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !unknown.iter().any(|error| error.path == format!("{path}{dot}{name}")));
+            fields.iter_mut().for_each(|(name, field)| drop_fields(field, &format!("{path}{dot}{name}"), unknown));
+        }
+        Value::Array(items) => {
+            let items = items.iter_mut().enumerate();
+            items.for_each(|(index, item)| drop_fields(item, &format!("{path}[{index}]"), unknown));
+        }
+        _ => {}
+    }
+}
+
 /// The object that an update stores in place of `stored`. `metadata.generation` has been raised where the kind's rules say so.
 ///
 /// # Errors
@@ -111,5 +146,29 @@ fn refuse(errors: Errors, as_what: fn(Vec<FieldError>) -> Refusal) -> Result<(),
     match errors.into_list() {
         list if list.is_empty() => Ok(()),
         list => Err(as_what(list)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_fields_do_not_hide_other_mistakes() {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "P", "namespace": "default", "lables": {}},
+            "spec": {"containers": [{"name": "c", "image": "i:1", "ports": [{"contanerPort": 80}]}]}});
+        let found = problems(ManifestKind::Pod, &pod, &Surroundings::default());
+        let paths: Vec<&str> = found.iter().map(|(error, _)| error.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "metadata.lables",
+                "spec.containers[0].ports[0].contanerPort",
+                "metadata.name",
+                "spec.containers[0].ports[0].containerPort",
+            ]
+        );
     }
 }

@@ -24,7 +24,7 @@ impl Surroundings {
             let kind = object["kind"].as_str().unwrap_or_default();
             KINDS.contains(&kind)
         };
-        Surroundings { objects: objects.filter(of_interest).cloned().collect() }
+        Surroundings { objects: objects.filter(of_interest).cloned().collect(), ..Surroundings::default() }
     }
 }
 
