@@ -209,16 +209,15 @@ pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut D
     let document = &manifest.document;
     let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = ManifestKind::find(word("apiVersion"), word("kind")) else { return };
-    if !check_document(kind, document, around, problems) {
-        return;
+    let is_taken = check_document(kind, document, around, problems);
+    if kind != ManifestKind::Pod {
+        for path in manifest::template::missing_images(kind, &document.value) {
+            let message = "Required value: no pod of this template could start";
+            problems.push(document.problem(Code::BadManifest, &path, Part::Value, message));
+        }
     }
-    for path in manifest::template::missing_images(kind, &document.value) {
-        problems.push(document.problem(
-            Code::BadManifest,
-            &path,
-            Part::Value,
-            "Required value: no pod of it could start",
-        ));
+    if !is_taken {
+        return;
     }
     // What is left is what only our own types cannot hold.
     for problem in codec::decode(&document.value).err().into_iter().flatten() {

@@ -353,7 +353,7 @@ metadata: {name: old}
         "= help: did you mean `replicas`?",
         "error[E0011]: spec.replicas: Invalid value: -1: must be greater than or equal to 0\n --> s.yaml:6:13\n",
         "error[E0011]: spec.template.spec.containers[0].image: Required value\n  --> s.yaml:10:25\n",
-        "error[E0010]: kind: Kubernetes has no kind `Deployment` in `extensions/v1beta1`",
+        "error[E0010]: apiVersion: Kubernetes has no kind `Deployment` in `extensions/v1beta1`",
     ] {
         assert!(shown.contains(expected), "{expected}\n---\n{shown}");
     }
@@ -366,7 +366,7 @@ fn fields_without_effect_are_a_notice() {
     let pod = |name: &str| {
         format!(
             "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{schedulerName: mine, containers: \
-             [{{name: c, image: i, livenessProbe: {{}}}}]}}\n"
+             [{{name: c, image: i, livenessProbe: {{exec: {{command: [x]}}}}}}]}}\n"
         )
     };
     let folder = Folder::new("unmodelled", &[("s.yaml", &format!("{}{}", pod("p"), pod("q")))]);
