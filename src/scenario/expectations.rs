@@ -2,6 +2,7 @@
 
 use super::diagnostic::Code;
 use super::entry::Entry;
+use super::schema::shape::Special;
 use crate::model::Span;
 use crate::probes::Condition;
 use crate::sim::plan::When;
@@ -22,7 +23,7 @@ pub struct ExpectationEntry {
 /// Reads an expectation: `{at, that}`, `{from, within, that}`, `{until, that}`, `{always}`, `{never}`, `{eventually}`.
 pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
     let mut fields = entry.fields()?;
-    fields.get("name");
+    fields.get("name").and_then(|name| super::file::label(&name));
     let only_in = fields.get("in").and_then(|entry| Some((entry.path.clone(), entry.text()?.to_string())));
     let from = fields.get("from");
     let that = fields.get("that");
@@ -67,6 +68,7 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
 
 /// A condition that compiles.
 fn condition(entry: &Entry<'_>) -> Option<String> {
+    entry.is_a(Special::Condition);
     let text = entry.text()?;
     match Condition::compile(text) {
         Ok(_) => Some(text.to_string()),

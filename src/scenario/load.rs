@@ -16,6 +16,7 @@ use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
 use super::resolved::{AppliedFiles, Parts, Resolved};
+use super::schema::shape::Special;
 use super::set::{self, Setting};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
@@ -251,8 +252,7 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     let spec = scenario.value.get("spec").and_then(|spec| spec.get("include")).filter(|list| !list.is_null());
     if let Some(list) = spec {
         let entry = Entry::root(scenario, &collected).with(list, "spec.include");
-        for item in entry.items() {
-            let Some(named) = item.text() else { continue };
+        for (item, named) in include_list(&entry) {
             let path = match allow_outside {
                 true => Ok(folder.join(named)),
                 false => files::inside(folder, named),
@@ -278,17 +278,23 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     documents
 }
 
+/// The items of `spec.include` with their texts.
+pub(super) fn include_list<'a>(list: &Entry<'a>) -> Vec<(Entry<'a>, &'a str)> {
+    list.items().into_iter().filter_map(|item| item.text().map(|named| (item.clone(), named))).collect()
+}
+
 /// A variant: its name and what it sets.
-struct Variant {
+pub(super) struct Variant {
     name: String,
     settings: Vec<Setting>,
 }
 
-/// Reads `spec.variants`.
-fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Variant> {
+/// Reads `spec.variants` of a document.
+pub(super) fn variants(root: &Entry<'_>) -> Vec<Variant> {
+    let scenario = root.document;
     let list = scenario.value.get("spec").and_then(|spec| spec.get("variants")).filter(|list| !list.is_null());
     let Some(list) = list else { return Vec::new() };
-    let entry = Entry::root(scenario, collected).with(list, "spec.variants");
+    let entry = root.with(list, "spec.variants");
     let mut variants: Vec<Variant> = Vec::new();
     for item in entry.items() {
         let Some(mut fields) = item.fields() else { continue };
@@ -303,6 +309,7 @@ fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Varian
             continue;
         }
         let setting = |(path, value): (&str, Entry<'_>)| {
+            value.is_a(Special::Anything);
             let (source, mark) = scenario.find(&value.path, Part::Key);
             Setting { path: path.to_string(), value: value.value.clone(), source, mark }
         };
@@ -313,7 +320,7 @@ fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Varian
 
 /// Resolves the base and every variant.
 fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Resolved) {
-    let mut variants = variants(&input.scenario, collected);
+    let mut variants = variants(&Entry::root(&input.scenario, collected));
     if !variants.is_empty() {
         variants.insert(0, Variant { name: BASE.to_string(), settings: Vec::new() });
     }

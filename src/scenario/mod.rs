@@ -24,6 +24,7 @@ pub mod nodes;
 pub mod references;
 pub mod resolve;
 pub mod resolved;
+pub mod schema;
 pub mod set;
 #[cfg(test)]
 mod tests;

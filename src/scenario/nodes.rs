@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::defaults;
 use super::diagnostic::Code;
 use super::entry::Entry;
+use super::schema::shape::Special;
 use crate::rules::quantity::Quantity;
 
 /// Most nodes of a group.
@@ -93,6 +94,7 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
 }
 
 fn quantity(entry: &Entry<'_>) -> Option<String> {
+    entry.is_a(Special::Quantity);
     let text = entry.text_or_number()?;
     match Quantity::parse(&text) {
         Ok(quantity) if !quantity.is_negative() => Some(text),
@@ -112,6 +114,7 @@ const EFFECTS: [(&str, &str); 3] =
 /// `{key, value, effect}`, or `key=value:effect` as `kubectl taint` writes it.
 fn read_taint(entry: &Entry<'_>) -> Option<Value> {
     if let Some(text) = entry.value.as_str() {
+        entry.is_a(Special::Taint);
         let parts = text.rsplit_once(':').filter(|(_, effect)| EFFECTS.iter().any(|(known, _)| known == effect));
         let Some((key, effect)) = parts else {
             let message = format!("`{text}` is not a taint");
