@@ -119,3 +119,41 @@ fn what_is_not_read_yet_is_named_and_never_alone_enough() {
     let run = kubesim(&folder, &["run", "pod.yaml", "kubelet.yaml", "--out", "here"]);
     assert!(run.code == 0 && run.err.contains("notice: a KubeletConfiguration is not read yet"), "{}", run.err);
 }
+
+#[test]
+fn a_new_scenario_runs_and_holds_what_it_promises() {
+    let folder = folder("new");
+    let done = kubesim(&folder, &["new", "spike"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "spike.yaml is written; try: kubesim run spike.yaml\n"),
+        "{}",
+        done.err
+    );
+    let text = fs::read_to_string(folder.join("spike.yaml")).unwrap();
+    assert!(text.starts_with("# yaml-language-server: $schema="), "{text}");
+    let run = kubesim(&folder, &["run", "spike.yaml"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("Expectations: 3 of 3 met") && run.err.is_empty(), "{}{}", run.out, run.err);
+    // The expectations are about what it shows: without the scaling they fail.
+    let calm = kubesim(&folder, &["run", "spike.yaml", "--quiet", "--set", "spec.timeline=[]"]);
+    assert_eq!(calm.code, 1, "{}", calm.err);
+    let again = kubesim(&folder, &["new", "spike"]);
+    assert!(again.code == 2 && again.err.contains("spike.yaml is there already"), "{}", again.err);
+    assert_eq!(fs::read_to_string(folder.join("spike.yaml")).unwrap(), text);
+    let bad = kubesim(&folder, &["new", "../My Spike.yaml"]);
+    assert!(bad.code == 2 && bad.err.contains("for example `my-spike`"), "{}", bad.err);
+    let shown = kubesim(&folder, &["new", "-"]);
+    assert_eq!((shown.code, shown.out), (0, text.replace("spike", "example")));
+    assert_eq!(kubesim_fed(&folder, &["check", "-"], &text).code, 0);
+}
+
+#[test]
+fn the_schema_is_printed_as_it_is_committed() {
+    let done = kubesim(&folder("schema"), &["schema"]);
+    let committed =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenario.schema.json")).unwrap();
+    assert!(done.code == 0 && done.out == committed, "{}", done.err);
+    let schema: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+}

@@ -73,6 +73,22 @@ pub enum Command {
         next_line_help = true
     )]
     Check(super::check::CheckArguments),
+    /// Write a commented scenario to start from
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim new NAME",
+        before_help = super::new::EXAMPLES,
+        next_line_help = true
+    )]
+    New(super::new::NewArguments),
+    /// Print the JSON Schema of a Scenario, with which editors complete and check it
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim schema",
+        before_help = super::schema::EXAMPLES,
+        next_line_help = true
+    )]
+    Schema(super::schema::SchemaArguments),
 }
 
 /// Arguments of `kubesim run`.

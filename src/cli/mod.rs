@@ -1,18 +1,20 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check)), what they print ([`result`],
-//! [`data`], [`workloads`], [`reasons`], [`table`]), how far a run is ([`progress`]), and how the program ends
-//! ([`exit`], [`bug`]).
+//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
+//! [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
+//! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
 pub mod check;
 pub mod data;
 pub mod exit;
+pub mod new;
 pub mod progress;
 pub mod reasons;
 pub mod result;
 pub mod run;
+pub mod schema;
 pub mod table;
 pub mod why;
 pub mod workloads;
@@ -45,6 +47,8 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
             Some(Command::Why(arguments)) => why::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
+            Some(Command::New(arguments)) => new::new(arguments),
+            Some(Command::Schema(arguments)) => schema::schema(arguments),
             None => print(&Arguments::command().render_help().to_string()).map(|()| Exit::Done),
         };
         done.unwrap_or_else(|error| {
