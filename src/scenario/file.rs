@@ -151,7 +151,7 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     file.nodes = list(&mut spec, "nodes", nodes::read);
     // Read where they are used: files are loaded and variants set before the document is typed, commands name files later.
     spec.get("include");
-    spec.get("files");
+    spec.get("files").inspect(|entry| entry.is_a(Special::Files));
     spec.get("variants");
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
         file.control_plane = control_plane(fields);

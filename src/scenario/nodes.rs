@@ -81,8 +81,7 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
     for (key, value) in fields.get("conditions").map(|conditions| conditions.pairs()).unwrap_or_default() {
         // YAML turns False without quotes into a truth value.
         let status = match value.value {
-            Value::Bool(true) => Some("True"),
-            Value::Bool(false) => Some("False"),
+            Value::Bool(_) => value.truth().map(|truth| if truth { "True" } else { "False" }),
             _ => value.word(&STATUSES),
         };
         if let Some(status) = status {

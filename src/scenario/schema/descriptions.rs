@@ -13,6 +13,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.startAt", "The instant at which the run starts."),
     ("spec.seed", "Seed of all random draws."),
     ("spec.duration", "When the run ends; without it, when nothing is left to do."),
+    ("spec.until", "An earlier end, as `--until` gives it: times after it are no mistakes."),
     ("spec.nodes", "Groups of equal nodes. Node manifests may stand beside or instead of them."),
     ("spec.nodes[].count", "How many nodes; 1 if left out."),
     (
@@ -27,6 +28,14 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.nodes[].taints[].key", "Key of the taint."),
     ("spec.nodes[].taints[].value", "Value of the taint."),
     ("spec.nodes[].taints[].effect", "What happens to pods that do not tolerate it."),
+    (
+        "spec.nodes[].conditions",
+        "Conditions that are not as on a healthy node, by type. A node whose `Ready` is not True has no running kubelet.",
+    ),
+    (
+        "spec.files",
+        "Manifests by the name under which commands of the timeline apply them; other names are files beside this one.",
+    ),
     ("spec.include", "More files, folders and patterns with `*` and `?`, relative to this file and inside its folder."),
     (
         "spec.variants",

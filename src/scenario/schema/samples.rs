@@ -13,6 +13,8 @@ spec:
   startAt: 2026-01-01T00:00:00Z
   seed: 7
   duration: 30m
+  until: 20m
+  files: {more.yaml: []}
   include: [more.yaml]
   nodes:
   - count: 3
@@ -22,6 +24,7 @@ spec:
     pods: 110
     labels: {topology.kubernetes.io/zone: a}
     taints: ["gpu=true:NoSchedule", {key: gpu, value: "true", effect: NoSchedule}]
+    conditions: {Ready: "False", MemoryPressure: true}
   controlPlane:
     controllerManager:
       flags: ["--min-resync-period=5m"]

@@ -56,6 +56,8 @@ pub enum Special {
     ControllerManagerFlag,
     /// A flag of kube-scheduler.
     SchedulerFlag,
+    /// Lists of manifests by the name of a file.
+    Files,
     /// Anything: it is not looked at, or looked at where it is used.
     Anything,
 }

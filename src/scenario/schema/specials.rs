@@ -19,7 +19,7 @@ impl Special {
     /// Name of the definition; `None` when it is written where it is used.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
-            Special::ApiVersion | Special::Anything => return None,
+            Special::ApiVersion | Special::Files | Special::Anything => return None,
             Special::Duration => "duration",
             Special::Quantity => "quantity",
             Special::Instant => "instant",
@@ -40,6 +40,9 @@ impl Special {
     pub fn schema(self) -> Value {
         match self {
             Special::ApiVersion => json!({"const": API_VERSION}),
+            Special::Files => {
+                json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "object"}}})
+            }
             Special::Anything => json!({}),
             Special::Duration => json!({
                 "description": "A duration as Go writes it.",

@@ -197,6 +197,9 @@ fn shipped_scenarios_and_examples_of_the_pages_are_valid() {
     for entry in std::fs::read_dir(root.join("scenarios")).expect("scenarios are shipped") {
         let path = entry.expect("the folder can be read").path();
         if path.extension().is_some_and(|ending| ending == "yaml") {
+            let loaded = load::load(std::slice::from_ref(&path), &load::Overrides::default()).expect("it is fine");
+            // What a run keeps beside its results is a scenario as well.
+            texts.push(loaded.resolved.to_yaml());
             texts.push(std::fs::read_to_string(path).expect("it can be read"));
         }
     }
