@@ -203,6 +203,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         source: Arc::new(Source { file: shown(first_file), text: String::new() }),
         value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
         place: Place::default(),
+        item: String::new(),
         set_at: Vec::new(),
     };
     let stem = first_file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().to_lowercase());

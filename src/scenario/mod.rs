@@ -1,6 +1,6 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
-//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to values with places), [`entry`]
+//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to values with places; [`syntax`]: what is wrong with a text), [`entry`]
 //! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
 //! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
 //! `--set`), [`resolve`] (all of it to a Plan), [`resolved`] (all of it to text again), [`defaults`] (what holds when
@@ -26,6 +26,7 @@ pub mod resolve;
 pub mod resolved;
 pub mod schema;
 pub mod set;
+pub mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod yaml;

@@ -344,7 +344,7 @@ impl World<'_> {
         let document = |(index, item): (usize, &Value)| {
             let (source, value) = self.scenario.find(&format!("{path}[{index}]"), Part::Value);
             let place = Place { value, ..Place::default() };
-            Document { source, value: item.clone(), place, set_at: Vec::new() }
+            Document { source, value: item.clone(), place, item: String::new(), set_at: Vec::new() }
         };
         vec![items.iter().enumerate().map(document).collect()]
     }
