@@ -10,6 +10,8 @@ pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;
 pub mod entry;
+#[cfg(test)]
+mod errors_page_tests;
 pub mod examine;
 pub mod expectations;
 pub mod faults;

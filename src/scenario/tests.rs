@@ -15,10 +15,10 @@ const POD: &str = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {c
 const HEAD: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n";
 
 /// A folder with files, gone at the end of the test.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(test: &str, files: &[(&str, &str)]) -> Folder {
+    pub(super) fn new(test: &str, files: &[(&str, &str)]) -> Folder {
         let path = std::env::temp_dir().join(format!("kubesim-scenario-{}-{test}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         for (name, text) in files {
@@ -29,8 +29,13 @@ impl Folder {
         Folder(path)
     }
 
-    fn load(&self, name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    pub(super) fn load(&self, name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
         load(&[self.0.join(name)], overrides)
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// The problems of a file as a person sees them, without the folder's name.
