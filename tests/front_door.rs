@@ -68,12 +68,20 @@ fn several_scenarios_are_checked_one_by_one() {
     let done = kubesim(&folder, &["check", "."]);
     let (a, b) =
         ("./a.yaml: fine: 1 scenario, 1 object of 1 kind\n", "./b.yaml: fine: 1 scenario, 1 object of 1 kind\n");
-    assert_eq!((done.code, done.out), (2, format!("{a}{b}./c.yaml: 1 error; docs/errors.md explains their codes\n")), "{}", done.err);
+    assert_eq!(
+        (done.code, done.out),
+        (2, format!("{a}{b}./c.yaml: 1 error; docs/errors.md explains their codes\n")),
+        "{}",
+        done.err
+    );
     // With one scenario they belong together, as for a run.
     fs::remove_file(folder.join("b.yaml")).unwrap();
     fs::write(folder.join("c.yaml"), POD).unwrap();
     let done = kubesim(&folder, &["check", "a.yaml", "c.yaml"]);
-    assert_eq!((done.code, done.out.as_str()), (2, "a.yaml and 1 more file: 1 error; docs/errors.md explains their codes\n"));
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (2, "a.yaml and 1 more file: 1 error; docs/errors.md explains their codes\n")
+    );
     assert!(done.err.contains("error[E0009]: metadata.name: pod/p is given twice"), "{}", done.err);
 }
 

@@ -1,7 +1,8 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
 //! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
-//! [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
+//! [`schema`](mod@schema)), slips in the
+//! command line ([`slips`]), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
 //! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
@@ -15,6 +16,7 @@ pub mod reasons;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod slips;
 pub mod table;
 pub mod why;
 pub mod workloads;
@@ -38,6 +40,10 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
             // Help and version are no mistakes; clap gives them 0 and mistakes 2, as we do.
             Err(answer) => {
                 let is_mistake = answer.use_stderr();
+                if let Some(text) = slips::unknown_command(&answer) {
+                    print_error(&text);
+                    return Exit::BadInput;
+                }
                 // A closed terminal is nobody's mistake.
                 let _ = answer.print();
                 return if is_mistake { Exit::BadInput } else { Exit::Done };

@@ -20,6 +20,7 @@ use super::schema::shape::Special;
 use super::set::{self, Setting};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
+use crate::rules::suggest;
 use crate::sim::plan::Plan;
 
 /// Name of the world without changes, in a scenario with variants.
@@ -242,8 +243,11 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
 
 pub(super) fn is_scenario(document: &Document) -> bool {
     let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
-    text("kind") == "Scenario" && (text("apiVersion").starts_with("kubesim.dev/") || text("apiVersion").is_empty())
-        || text("apiVersion").starts_with("kubesim.dev/")
+    let group = text("apiVersion").split('/').next().unwrap_or("");
+    let is_ours = group == "kubesim.dev";
+    // A slip in the group must not turn a scenario into somebody else's object.
+    let is_near = group.is_empty() || suggest::nearest(group, ["kubesim.dev"]).is_some();
+    is_ours || text("kind") == "Scenario" && is_near
 }
 
 /// The documents of `spec.include`.

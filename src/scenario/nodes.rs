@@ -7,6 +7,7 @@ use super::diagnostic::Code;
 use super::entry::Entry;
 use super::schema::shape::Special;
 use crate::rules::quantity::Quantity;
+use crate::rules::suggest;
 
 /// Most nodes of a group.
 const COUNT_MAX: i64 = 100_000;
@@ -117,7 +118,10 @@ fn read_taint(entry: &Entry<'_>) -> Option<Value> {
         let parts = text.rsplit_once(':').filter(|(_, effect)| EFFECTS.iter().any(|(known, _)| known == effect));
         let Some((key, effect)) = parts else {
             let message = format!("`{text}` is not a taint");
-            entry.problem(Code::BadValue, message, Some("for example gpu=true:NoSchedule".into()));
+            let effect = text.rsplit_once(':').map_or("", |(_, effect)| effect);
+            let near = suggest::nearest(effect, EFFECTS.iter().map(|(effect, _)| *effect));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            entry.problem(Code::BadValue, message, help.or(Some("for example gpu=true:NoSchedule".into())));
             return None;
         };
         let (key, value) = key.split_once('=').unwrap_or((key, ""));

@@ -110,11 +110,9 @@ fn steps_of_line(line: &str) -> Vec<Step<'_>> {
         rest = next;
     }
     let end = rest.find(": ").or_else(|| rest.strip_suffix(':').map(str::len));
-    if let Some(key) = end.map(|end| rest[..end].trim_matches(['"', '\''])) {
-        if !key.is_empty() && !key.starts_with(['{', '[', '&', '*', '|', '>']) {
-            steps.push(Step::Key(column, key));
-        }
-    }
+    let key = end.map(|end| rest[..end].trim_matches(['"', '\'']));
+    let key = key.filter(|key| !key.is_empty() && !key.starts_with(['{', '[', '&', '*', '|', '>']));
+    steps.extend(key.map(|key| Step::Key(column, key)));
     steps
 }
 

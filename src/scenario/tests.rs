@@ -336,6 +336,32 @@ fn mistakes_in_what_is_asked_and_how_things_behave() {
 }
 
 #[test]
+fn slips_in_names_are_guessed() {
+    check(
+        "conditions",
+        "  expect:\n  - {never: 'metric(\"workqueue_dept\") > 1.0'}\n  - {always: 'count(\"pods\") = 1'}\n  - {never: 'exists(\"node/node-7\")'}\n",
+        &[
+            "E0014 5:13 spec.expect[0].never: unknown metric `workqueue_dept` (did you mean `workqueue_depth`?)",
+            "E0014 6:14 spec.expect[1].always: column 15: token recognition error at: '= '; column 17: extraneous input '1' (two values are compared with `==`)",
+            "E0012 7:13 spec.expect[2].never: no file describes node/node-7 (did you mean `node/node-1`?)",
+        ],
+    );
+    check(
+        "taint",
+        "  nodes: [{taints: ['gpu=true:NoSchedul']}]\n",
+        &["E0005 4:21 spec.nodes[0].taints[0]: `gpu=true:NoSchedul` is not a taint (did you mean `NoSchedule`?)"],
+    );
+    let shown = |text: &str| Folder::new("slips", &[("app.yaml", text), ("other.yaml", POD)]).problems("app.yaml");
+    let group = shown("apiVersion: kubsim.dev/v1alpha1\nkind: Scenario\n");
+    assert!(group.contains("help: this program reads kubesim.dev/v1alpha1"), "{group}");
+    let kind = shown("apiVersion: kubesim.dev/v1alpha1\nkind: Scenaro\n");
+    assert!(kind.contains("help: did you mean `Scenario`?"), "{kind}");
+    let folder = Folder::new("neighbour", &[("app.yaml", POD)]);
+    let missing = folder.problems("ap.yml");
+    assert!(missing.contains("ap.yml: no such file\n  = help: did you mean app.yaml?"), "{missing}");
+}
+
+#[test]
 fn manifests_are_taken_strictly() {
     let text = "apiVersion: apps/v1
 kind: Deployment
