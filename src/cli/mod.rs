@@ -9,6 +9,7 @@ pub mod bug;
 pub mod check;
 pub mod data;
 pub mod exit;
+pub mod explain;
 pub mod new;
 pub mod progress;
 pub mod reasons;
