@@ -5,14 +5,18 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
 use kubesim::cli::explain::render;
-use kubesim::experiment::explain::observe;
+use kubesim::experiment::explain::{listen_for, observe};
 use kubesim::model::Span;
 use kubesim::report::explain::{Explanation, explain};
 use kubesim::sim::Plan;
-use kubesim::sim::plan::ComponentPlan;
 
-use common::{hash, plan, plan_of, run, shipped};
+use serde_json::Value;
+
+use common::{hash, plan, plan_of, run, scenario, shipped};
 
 fn ask(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> Option<Explanation> {
     explain(&observe(plan.clone(), "default", pod, at).unwrap(), all)
@@ -21,7 +25,7 @@ fn ask(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> Option<Explanatio
 /// What is printed.
 fn told(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> String {
     let asked = at.map_or("the end of the run".to_string(), |at| at.to_string());
-    render(&ask(plan, pod, at, all).unwrap(), &asked, 20)
+    render(&ask(plan, pod, at, all).unwrap(), &format!("pod/{pod}"), &asked, 20)
 }
 
 fn snapshot(name: &str, text: &str) {
@@ -141,11 +145,61 @@ fn a_scheduler_that_dies_forgets() {
 fn asking_changes_nothing() {
     for plan in shipped() {
         let mut asked = plan.clone();
-        for component in asked.processes.iter_mut().flat_map(|process| &mut process.components) {
-            if let ComponentPlan::Scheduler(scheduler) = component {
-                scheduler.explain = Some(("default".to_string(), "ml-training".to_string()));
-            }
-        }
+        listen_for(&mut asked, "default", "ml-training");
         assert_eq!(hash(&run(&asked).records, plan.start_at), hash(&run(&plan).records, plan.start_at));
+    }
+}
+
+/// Runs a shipped scenario and gives the folder of its results.
+fn results(test: &str, name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain").join(test);
+    kubesim().args(["run", "--quiet", "--out"]).arg(&out).arg(scenario(name)).assert().code(0);
+    out
+}
+
+fn kubesim() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kubesim"))
+}
+
+/// Exit code, output and errors of `kubesim explain`.
+fn explained(line: &[&str], out: &Path) -> (i32, String, String) {
+    let output = kubesim().arg("explain").args(line).arg("--in").arg(out).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_finished_run_is_asked_on_the_command_line() {
+    let out = results("asked", "ml-training");
+    let (code, text, errors) = explained(&["pod/ml-training", "--variant=base"], &out);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(text, told(&plan("ml-training", "base"), "ml-training", None, false));
+    let (code, text, _) = explained(&["pod/ml-training", "--variant=full", "--at=1m"], &out);
+    assert_eq!(code, 0);
+    assert_eq!(text, told(&plan("ml-training", "full"), "ml-training", Some(Span::from_seconds(60)), false));
+    let (code, text, _) = explained(&["po/ml-training", "--variant=full", "--all", "-o", "json"], &out);
+    assert_eq!(code, 0);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["pod"], "default/ml-training");
+    assert_eq!(answer["attempts"][0]["out"][2]["detail"], "16Gi memory wanted, 10Gi of 100Gi free");
+    assert_eq!((&answer["attempts"][0]["chosen"], &answer["attempts"][1]["chosen"]), (&Value::Null, &"node-4".into()));
+    let (_, text, _) = explained(&["pod/ml-training", "--variant=base", "--limit=1"], &out);
+    assert!(text.contains("... and 2 more") && text.contains("... and 1 more"), "{text}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let out = results("mistakes", "ml-training");
+    for (line, expected) in [
+        (&["pod/ml-trainin", "--variant=base"][..], "there is no pod/ml-trainin at the end of the run"),
+        (&["pod/ml-trainin", "--variant=base"], "did you mean `ml-training`?"),
+        (&["node/node-1", "--variant=base"], "node/node-1 is no pod"),
+        (&["pod/ml-training"], "name one with --variant"),
+        (&["pod/ml-training", "--variant=base", "--at=1h"], "the run ended at 10m0s, before 1h0m0s"),
+        (&["ml-training", "--variant=base"], "is not KIND/NAME"),
+    ] {
+        let (code, text, errors) = explained(line, &out);
+        assert_eq!((code, text.as_str()), (2, ""), "{line:?}");
+        assert!(errors.contains(expected), "{line:?}: {errors}");
     }
 }

@@ -1,11 +1,101 @@
 //! `kubesim explain`: why a pod is on its node, or on none.
 
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use super::args::{Format, duration};
+use super::exit::Exit;
 use super::table::Table;
+use super::{data, print, print_error};
+use crate::experiment::explain::ask;
+use crate::experiment::replay::Replay;
+use crate::model::{Kind, Span};
+use crate::report::explain;
 use crate::report::explain::{Attempt, Explanation, Line, Out};
+use crate::rules::suggest;
+use crate::scenario::references;
+
+/// Examples in its help.
+pub const EXAMPLES: &str = "  \
+# Why is this pod where it is?
+  kubesim explain pod/ml-training output/ml-training --variant=base
+
+  # Why had it no node a minute after the start?
+  kubesim explain pod/ml-training --at=1m --in=output/ml-training --variant=full
+
+  # Every attempt to find a node, as data
+  kubesim explain shop/pod/web-0 output/shop --all -o json";
+
+/// Arguments of `kubesim explain`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct ExplainArguments {
+    /// The pod
+    #[arg(value_name = "[NAMESPACE/]pod/NAME")]
+    pub object: String,
+    /// Folder of the results
+    #[arg(value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
+    pub dir: Option<PathBuf>,
+    /// Folder of the results
+    #[arg(long = "in", value_name = "DIR", id = "folder")]
+    pub folder: Option<PathBuf>,
+    /// Ask about this instant, counted from the start of the run, for example 3m; by default about its end
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub at: Option<Span>,
+    /// Variant of the scenario, where it has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Show every attempt to find a node, not only the last
+    #[arg(long)]
+    pub all: bool,
+    /// Show at most this many nodes a table; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// What to print: table for people, json or yaml for scripts
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
+    pub output: Format,
+}
+
+/// Repeats the run up to the instant and prints what its scheduler thought of the pod.
+///
+/// # Errors
+/// The pod's name cannot be read, the folder holds no run, or there is no such pod.
+pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
+    let object = references::parse_object(&arguments.object).map_err(|(message, help)| match help {
+        Some(help) => anyhow!("{message} ({help})"),
+        None => anyhow!(message),
+    })?;
+    if object.kind != Kind::Pod {
+        bail!("{object} is no pod: the scheduler looks at pods only (for example pod/web-0)");
+    }
+    let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
+    let replay = Replay::open(folder, arguments.variant.as_deref())?;
+    let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.at)?;
+    if let Some(notice) = &past.notice {
+        print_error(&format!("notice: {notice}"));
+    }
+    let asked = arguments.at.map_or("the end of the run".to_string(), |at| at.to_string());
+    let Some(explanation) = explain::explain(&observed, arguments.all) else {
+        let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
+        let names: Vec<String> =
+            pods.filter(|pod| pod.namespace == *object.namespace).map(|pod| pod.name.to_string()).collect();
+        let help = suggest::help(&object.name, names.iter().map(String::as_str));
+        let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+        bail!("there is no {object} at {asked}, and none came to the scheduler{help}");
+    };
+    let value = || serde_json::to_value(&explanation).context("cannot write the answer as data");
+    print(&match arguments.output {
+        Format::Table => render(&explanation, &object.to_string(), &asked, arguments.limit),
+        Format::Json => data::to_json(&value()?)?,
+        Format::Yaml => data::to_yaml(&value()?)?,
+    })?;
+    Ok(Exit::Done)
+}
 
 /// The answer as people read it. Tables show at most `limit` nodes each; 0 shows all.
-pub fn render(explanation: &Explanation, asked: &str, limit: usize) -> String {
-    let mut text = format!("pod/{} at {asked}: {}\n", shown_name(&explanation.pod), explanation.conclusion);
+pub fn render(explanation: &Explanation, object: &str, asked: &str, limit: usize) -> String {
+    let mut text = format!("{object} at {asked}: {}\n", explanation.conclusion);
     if !explanation.waits_for.is_empty() {
         let mut table = Table::new(&["WAITS WITH", "FOR"]);
         for waits in &explanation.waits_for {
@@ -28,11 +118,6 @@ pub fn render(explanation: &Explanation, asked: &str, limit: usize) -> String {
         text.push_str(&render_attempt(attempt, limit));
     }
     text
-}
-
-/// Names in the default namespace stand without it.
-fn shown_name(pod: &str) -> &str {
-    pod.strip_prefix("default/").unwrap_or(pod)
 }
 
 fn lines(lines: &[Line]) -> String {

@@ -1,6 +1,6 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
+//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`explain`], [`check`](mod@check), [`new`](mod@new),
 //! [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
 //! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
@@ -47,6 +47,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
             Some(Command::Why(arguments)) => why::run(arguments),
+            Some(Command::Explain(arguments)) => explain::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
             Some(Command::New(arguments)) => new::new(arguments),
             Some(Command::Schema(arguments)) => schema::schema(arguments),
