@@ -65,6 +65,14 @@ pub enum Command {
         next_line_help = true
     )]
     Why(WhyArguments),
+    /// Print why a pod of a finished run is on its node, or on none
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim explain [NAMESPACE/]pod/NAME (DIR | --in=DIR) [options]",
+        before_help = super::explain::EXAMPLES,
+        next_line_help = true
+    )]
+    Explain(super::explain::ExplainArguments),
     /// Say what files hold and what is wrong with them, without running anything
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -171,7 +179,8 @@ pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+/// A Go duration that is not negative.
+pub(super) fn duration(text: &str) -> Result<Span, String> {
     match go_duration::parse(text) {
         Ok(ns) if ns >= 0 => Ok(Span(ns)),
         Ok(_) => Err("must not be negative".to_string()),

@@ -10,6 +10,7 @@ pub mod bug;
 pub mod check;
 pub mod data;
 pub mod exit;
+pub mod explain;
 pub mod new;
 pub mod progress;
 pub mod reasons;
@@ -52,6 +53,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
             Some(Command::Why(arguments)) => why::run(arguments),
+            Some(Command::Explain(arguments)) => explain::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
             Some(Command::New(arguments)) => new::new(arguments),
             Some(Command::Schema(arguments)) => schema::schema(arguments),

@@ -4,6 +4,7 @@
 //! means, docs/outputs.md what each file holds. Nothing here depends on a path, a machine or a clock.
 
 pub mod chain;
+pub mod explain;
 pub mod kpis;
 pub mod output_folder;
 pub mod quantile;

@@ -172,6 +172,7 @@ impl World<'_> {
             per_node: defaults::SCHEDULING_PER_NODE,
             percentage_of_nodes_to_score: 0,
             assume: self.file.model.assume,
+            explain: None,
         });
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {
             pleg_period: defaults::PLEG_PERIOD,

@@ -56,6 +56,7 @@ impl World {
             counters: Counters::default(),
             answers: Map::default(),
             fresh: Vec::new(),
+            fresh_notes: Vec::new(),
             idle_watches: Vec::new(),
             deliveries: 0,
             looked_at: None,
@@ -159,6 +160,10 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
             per_node: scheduler.per_node,
             percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
             assume: scheduler.assume,
+            explain: scheduler
+                .explain
+                .as_ref()
+                .map(|(namespace, name)| Key::new(Kind::Pod, namespace.as_str(), name.as_str())),
             version: match plan.version {
                 KubernetesVersion::V1_36 => Version::V1_36,
                 KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Version::V1_35,

@@ -184,6 +184,8 @@ pub struct SchedulerPlan {
     pub percentage_of_nodes_to_score: u32,
     /// Whether a pod counts on its node before the binding is confirmed (`model.assume`).
     pub assume: bool,
+    /// The pod, by namespace and name, of which observers are told what the scheduler thinks. It changes no result.
+    pub explain: Option<(String, String)>,
 }
 
 /// Settings of the kubelets.
