@@ -106,6 +106,11 @@ impl KpiCollector {
     }
 }
 
+/// The names of all KPIs, in the order of docs/kpis.md.
+pub fn names() -> Vec<String> {
+    KpiCollector::default().finish(&RunFacts::default()).keys().cloned().collect()
+}
+
 struct Kpis(Map<String, Value>);
 
 impl Kpis {
