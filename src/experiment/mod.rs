@@ -4,4 +4,5 @@ pub mod ages;
 pub mod replay;
 pub mod samples;
 pub mod single;
+pub mod statistics;
 pub mod watcher;
