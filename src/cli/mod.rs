@@ -1,8 +1,8 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
-//! [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
-//! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+//! [`args`] (its words), a file a subcommand ([`run`], [`sweep`], [`why`], [`check`](mod@check), [`new`](mod@new),
+//! [`schema`](mod@schema)), what they print ([`result`], [`sweep_result`], [`data`], [`workloads`], [`reasons`],
+//! [`table`]), how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
@@ -15,6 +15,8 @@ pub mod reasons;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod sweep;
+pub mod sweep_result;
 pub mod table;
 pub mod why;
 pub mod workloads;
@@ -45,6 +47,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         };
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
+            Some(Command::Sweep(arguments)) => sweep::run(arguments),
             Some(Command::Why(arguments)) => why::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
             Some(Command::New(arguments)) => new::new(arguments),

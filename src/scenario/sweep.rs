@@ -11,7 +11,7 @@ use super::diagnostic::{Code, Diagnostics};
 use super::entry::{Entry, shown};
 use super::manifests::Manifest;
 use super::set::{self, Setting};
-use super::yaml::{Children, Document, Part};
+use super::yaml::{self, Children, Document, Part};
 use crate::report::kpis;
 use crate::rules::suggest;
 
@@ -75,6 +75,15 @@ impl Axis {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         }
+    }
+}
+
+impl Axis {
+    /// `PATH=VALUE` for `--set`: read back as YAML it is the value.
+    pub fn setting(&self, index: usize) -> String {
+        let (value, text) = (&self.values[index], self.text(index));
+        let text = if yaml::parse_value(&text).as_ref() == Ok(value) { text } else { value.to_string() };
+        format!("{}={text}", self.path)
     }
 }
 
