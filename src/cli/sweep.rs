@@ -12,6 +12,7 @@ use super::args::{Format, SweepArguments};
 use super::exit::Exit;
 use super::{data, has_color, print, print_error, sweep_result};
 use crate::experiment::sweep::{self, SweepOutcome, SweepProgress};
+use crate::experiment::sweep_charts::NO_CHART;
 use crate::report::OutputFolder;
 use crate::scenario::{self, LoadedSweep, Overrides};
 
@@ -38,6 +39,8 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     folder.commit().context("the sweep is done but its results cannot be put in place")?;
     if !arguments.quiet {
         let own = outcome.summary.notices.iter().filter(|notice| !loaded.notices.contains(notice));
+        // What has no chart stands in summary.json.
+        let own = own.filter(|notice| !notice.starts_with(NO_CHART));
         own.for_each(|notice| print_error(&format!("notice: {notice}")));
     }
     for (point, replication) in &outcome.bugs {

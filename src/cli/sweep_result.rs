@@ -97,7 +97,7 @@ fn table(sweep: &Sweep, summary: &SweepSummary, kpis: &[&str]) -> Table {
     let has = |count: fn(&PointSummary) -> u64| summary.points.iter().any(|point| count(point) > 0);
     let (unmet, lost) = (has(|point| point.runs_unmet), has(|point| point.runs_failed + point.runs_partial));
     let mut header: Vec<String> =
-        short_names(sweep).into_iter().chain(kpis.iter().map(|kpi| kpi.to_string())).collect();
+        sweep.short_names().into_iter().chain(kpis.iter().map(|kpi| kpi.to_string())).collect();
     header.extend(unmet.then(|| "expectations not met".to_string()));
     header.extend(lost.then(|| "runs without result".to_string()));
     let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
@@ -116,24 +116,18 @@ fn table(sweep: &Sweep, summary: &SweepSummary, kpis: &[&str]) -> Table {
     table
 }
 
-/// The last part of each path, where that tells them apart.
-fn short_names(sweep: &Sweep) -> Vec<String> {
-    let last = |path: &str| path.rsplit(['.', ':']).next().unwrap_or(path).to_string();
-    let names: Vec<String> = sweep.grid.iter().map(|axis| last(&axis.path)).collect();
-    let is_clear = |name: &String| !name.ends_with(']') && names.iter().filter(|other| *other == name).count() == 1;
-    let pairs = sweep.grid.iter().zip(&names);
-    pairs.map(|(axis, name)| if is_clear(name) { name.clone() } else { axis.path.clone() }).collect()
-}
-
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// `12.3 ± 0.4`; `-` when nothing was measured.
+/// `12.30 ± 0.42`, to two digits of the half width; `-` when nothing was measured.
 fn mean(statistics: &KpiStatistics) -> String {
     let Some(mean) = statistics.mean.0 else { return "-".to_string() };
     match statistics.half_width() {
-        Some(half_width) if half_width > 0.0 => format!("{} ± {}", digits(mean, 4), digits(half_width, 2)),
+        Some(half_width) if half_width > 0.0 => {
+            let decimals = decimals(half_width, 2);
+            format!("{mean:.decimals$} ± {half_width:.decimals$}")
+        }
         _ => digits(mean, 4),
     }
 }
@@ -143,13 +137,18 @@ fn digits(value: f64, significant: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format_f64(value);
     }
-    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
-    let decimals = (significant - 1 - magnitude).clamp(0, 12) as usize;
+    let decimals = decimals(value, significant);
     let text = format!("{value:.decimals$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
     }
+}
+
+/// Digits behind the point for so many significant ones.
+fn decimals(value: f64, significant: i32) -> usize {
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    (significant - 1 - magnitude).clamp(0, 12) as usize
 }
 
 #[cfg(test)]
@@ -176,18 +175,9 @@ mod tests {
         let value = |number| Number(Some(number));
         let statistics =
             |low, high| KpiStatistics { n: 3, mean: value(2.5), standard_deviation: value(0.1), low, high };
-        assert_eq!(mean(&statistics(value(2.25), value(2.75))), "2.5 ± 0.25");
+        assert_eq!(mean(&statistics(value(2.25), value(2.75))), "2.50 ± 0.25");
         assert_eq!(mean(&statistics(value(2.5), value(2.5))), "2.5");
         assert_eq!(mean(&statistics(Number(None), Number(None))), "2.5");
         assert_eq!(mean(&KpiStatistics::default()), "-");
-    }
-
-    #[test]
-    fn paths_are_short_where_that_is_clear() {
-        use crate::scenario::sweep::Axis;
-        let axis = |path: &str| Axis { path: path.to_string(), values: vec![json!(1)] };
-        let grid = vec![axis("a/b:spec.replicas"), axis("spec.x.at"), axis("spec.y.at"), axis("spec.nodes[0]")];
-        let sweep = Sweep { replications: 1, grid, goals: Vec::new() };
-        assert_eq!(short_names(&sweep), ["replicas", "spec.x.at", "spec.y.at", "spec.nodes[0]"]);
     }
 }

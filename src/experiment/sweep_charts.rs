@@ -2,17 +2,20 @@
 
 use serde_json::Value as Json;
 
-use crate::plot::band::{self, BandChart, BandLine, BandPoint};
+use crate::plot::band::{self, BandChart, BandLine, BandPoint, BestPoint};
 use crate::plot::palette::MOST_SERIES;
 use crate::plot::png::Renderer;
 use crate::report::kpis;
 use crate::report::output_folder::OutputFolder;
 use crate::rules::{go_duration, quantity};
-use crate::scenario::sweep::{Axis, Sweep};
+use crate::scenario::sweep::{Axis, Sweep, Wish};
 
 use super::single::{CHARTS, RunError};
 use super::statistics::CONFIDENCE;
 use super::sweep_summary::{PointSummary, SweepSummary};
+
+/// Notices that begin like this say which charts there are none of.
+pub const NO_CHART: &str = "no chart, as ";
 
 /// The chart of every KPI that varies, by name. What gets no chart is added to the summary's notices.
 pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandChart)> {
@@ -25,12 +28,12 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandCha
     let mut charts = Vec::new();
     match Layout::of(sweep) {
         Some(layout) => charts = varying.iter().map(|name| (name.to_string(), layout.chart(name, summary))).collect(),
-        None => notices.push("there is one point only: no charts".to_string()),
+        None => notices.push(format!("{NO_CHART}there is one point only")),
     }
     for (left_out, why) in [(missing, "no run measured it"), (fixed, "it is the same in every run")] {
         if !left_out.is_empty() && !charts.is_empty() {
             let list: Vec<&str> = left_out.iter().map(|name| name.as_str()).collect();
-            notices.push(format!("no chart, as {why}: {}", list.join(", ")));
+            notices.push(format!("{NO_CHART}{why}: {}", list.join(", ")));
         }
     }
     summary.notices.extend(notices);
@@ -55,6 +58,8 @@ pub fn write(charts: &[(String, BandChart)], folder: &OutputFolder) -> Result<()
 /// Which path lies along the horizontal axis, and which points each line has.
 struct Layout<'a> {
     axis: &'a Axis,
+    /// Its short name.
+    name: String,
     /// Places of the axis' values, from 0 to 1.
     places: Vec<f64>,
     scale: Scale,
@@ -62,8 +67,8 @@ struct Layout<'a> {
     order: Vec<usize>,
     /// Name of each line and its points' numbers, by value of the axis.
     lines: Vec<(String, Vec<usize>)>,
-    /// Paths that tell the lines apart.
-    others: Vec<&'a str>,
+    /// Every path that has a short name, in words.
+    paths: Vec<String>,
 }
 
 /// How values lie along the axis.
@@ -82,6 +87,7 @@ impl<'a> Layout<'a> {
         let is_numeric = |axis: &&usize| numbers(&sweep.grid[**axis]).is_some();
         let across = *varied.iter().find(is_numeric).or(varied.first())?;
         let axis = &sweep.grid[across];
+        let names = sweep.short_names();
         let (places, scale) = places(axis);
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by(|&a, &b| places[a].total_cmp(&places[b]));
@@ -89,7 +95,8 @@ impl<'a> Layout<'a> {
         let others: Vec<usize> = varied.into_iter().filter(|&axis| axis != across).collect();
         for point in 0..sweep.points() as usize {
             let indices = sweep.indices(point);
-            let parts: Vec<String> = others.iter().map(|&other| sweep.grid[other].text(indices[other])).collect();
+            let part = |&other: &usize| format!("{} {}", names[other], sweep.grid[other].text(indices[other]));
+            let parts: Vec<String> = others.iter().map(part).collect();
             let name = parts.join(", ");
             // Points come in order: those of a line have its other values in common.
             let line = lines.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
@@ -98,13 +105,17 @@ impl<'a> Layout<'a> {
             });
             lines[line].1[indices[across]] = point;
         }
-        let others = others.into_iter().map(|axis| sweep.grid[axis].path.as_str()).collect();
-        Some(Layout { axis, places, scale, order, lines, others })
+        let is_short = |(axis, name): &(&Axis, &String)| axis.path != **name && axis.values.len() > 1;
+        let pairs = sweep.grid.iter().zip(&names).filter(is_short);
+        let paths = pairs.map(|(axis, name)| format!("{name}: {}", axis.path)).collect();
+        Some(Layout { axis, name: names[across].clone(), places, scale, order, lines, paths })
     }
 
     fn chart(&self, kpi: &str, summary: &SweepSummary) -> BandChart {
         let percent = (CONFIDENCE * 100.0).round();
-        let best = summary.best.iter().find(|best| best.kpi == kpi).and_then(|best| best.point);
+        let best = summary.best.iter().find(|best| best.kpi == kpi);
+        let is_low = best.is_some_and(|best| best.goal == Wish::Minimise.as_str());
+        let best = best.and_then(|best| best.point);
         let mut shown: Vec<usize> = (0..self.lines.len().min(MOST_SERIES)).collect();
         if let Some(line) = best.and_then(|point| self.line_of(point)).filter(|line| !shown.contains(line)) {
             shown[MOST_SERIES - 1] = line;
@@ -119,16 +130,13 @@ impl<'a> Layout<'a> {
         if has_band {
             subtitle += &format!(" with its {percent} % interval (Student's t)");
         }
-        if !self.others.is_empty() {
-            subtitle += &format!(". A line for each value of {}", self.others.join(", "));
-        }
         let mut chart = BandChart {
-            title: kpi.to_string(),
+            title: format!("{kpi} over {}", self.name),
             subtitle,
-            x_label: format!("{}{}", self.axis.path, self.scale.words()),
+            x_label: format!("{}{}", self.name, self.scale.words()),
             y_label: unit(kpi).to_string(),
             ticks: self.order.iter().map(|&index| (self.places[index], self.axis.text(index))).collect(),
-            best: best.and_then(|point| self.best(point, &shown, &lines)),
+            best: best.and_then(|point| self.best(point, is_low, &shown, &lines)),
             lines,
             line_name: if summary.replications == 1 { "value" } else { "mean" }.to_string(),
             band_name: if has_band { format!("{percent} % interval of the mean") } else { String::new() },
@@ -153,14 +161,12 @@ impl<'a> Layout<'a> {
     }
 
     /// Where the best point is drawn, and its label.
-    fn best(&self, point: usize, shown: &[usize], lines: &[BandLine]) -> Option<(usize, usize, String)> {
+    fn best(&self, point: usize, is_low: bool, shown: &[usize], lines: &[BandLine]) -> Option<BestPoint> {
         let line = self.line_of(point)?;
         let index = self.lines[line].1.iter().position(|&other| other == point)?;
         let drawn = shown.iter().position(|&other| other == line)?;
         let number = lines[drawn].points.iter().position(|drawn| drawn.place == self.places[index])?;
-        let values = Some(self.axis.text(index)).into_iter().chain(Some(self.lines[line].0.clone()));
-        let values: Vec<String> = values.filter(|text| !text.is_empty()).collect();
-        Some((drawn, number, format!("best: {}", values.join(", "))))
+        Some(BestPoint { line: drawn, point: number, label: format!("best: {}", self.axis.text(index)), is_low })
     }
 
     /// What the chart does not show.
@@ -180,7 +186,8 @@ impl<'a> Layout<'a> {
         if !band::starts_at_zero(chart) {
             notes.push("The axis of values does not start at 0.".to_string());
         }
-        notes.join(" ")
+        notes.extend(self.paths.iter().cloned());
+        notes.join("\n")
     }
 }
 
@@ -285,10 +292,10 @@ mod tests {
     fn the_first_numeric_path_lies_across_and_the_others_tell_lines_apart() {
         let grid = sweep(vec![axis("a", json!(["x", "y"])), axis("fixed", json!([1])), axis("b", json!([3, 1, 2]))]);
         let layout = Layout::of(&grid).unwrap();
-        assert_eq!((layout.axis.path.as_str(), layout.others.as_slice()), ("b", &["a"][..]));
+        assert_eq!((layout.axis.path.as_str(), layout.paths.len()), ("b", 0));
         assert_eq!(layout.order, [1, 2, 0]);
         // Points in order: (x, 3), (x, 1), (x, 2), (y, 3), (y, 1), (y, 2).
-        assert_eq!(layout.lines, [("x".to_string(), vec![0, 1, 2]), ("y".to_string(), vec![3, 4, 5])]);
+        assert_eq!(layout.lines, [("a x".to_string(), vec![0, 1, 2]), ("a y".to_string(), vec![3, 4, 5])]);
         assert!(Layout::of(&sweep(vec![axis("a", json!([1]))])).is_none());
     }
 }

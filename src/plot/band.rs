@@ -25,7 +25,7 @@ pub struct BandChart {
     pub title: String,
     /// Smaller text under it.
     pub subtitle: String,
-    /// Smaller text at the bottom.
+    /// Smaller text at the bottom, in lines; long ones are broken.
     pub note: String,
     /// What is swept, with its scale.
     pub x_label: String,
@@ -39,8 +39,21 @@ pub struct BandChart {
     pub line_name: String,
     /// What a band is, in the legend; empty without bands.
     pub band_name: String,
-    /// The best point: number of its line, number of its point in it, and label.
-    pub best: Option<(usize, usize, String)>,
+    /// The best point.
+    pub best: Option<BestPoint>,
+}
+
+/// A point to mark.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BestPoint {
+    /// Number of its line.
+    pub line: usize,
+    /// Number of the point in it.
+    pub point: usize,
+    /// What is written beside it.
+    pub label: String,
+    /// Small values are good: the label stands below the point where it has room.
+    pub is_low: bool,
 }
 
 /// A line with its band.
@@ -73,7 +86,7 @@ impl BandPoint {
 pub fn draw(chart: &BandChart) -> String {
     let frame = Frame::of(chart);
     let room = WIDTH as i32 - 2 * MARGIN;
-    let note = text::lines(&chart.note, LABEL_SIZE, room);
+    let note: Vec<String> = chart.note.lines().flat_map(|line| text::lines(line, LABEL_SIZE, room)).collect();
     let x_label_top = frame.low + TICKS_HEIGHT;
     let note_top = x_label_top + LINE_HEIGHT + 10;
     let height = note_top + note.len() as i32 * LINE_HEIGHT + MARGIN;
@@ -89,7 +102,7 @@ pub fn draw(chart: &BandChart) -> String {
         frame.draw_band(&mut canvas, line, pen(index));
     }
     for (index, line) in chart.lines.iter().enumerate() {
-        frame.draw_line(&mut canvas, line, pen(index));
+        frame.draw_line(&mut canvas, line, index);
     }
     frame.draw_best(&mut canvas, chart);
     let x_label = text::shortened(&chart.x_label, LABEL_SIZE, room);
@@ -107,10 +120,15 @@ fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
     }
 }
 
-/// Lines of equal rank have equal widths; the dark colours come first.
+/// The dark colours come first. The first line is the widest, so that it shows beside one that covers it.
 fn pen(index: usize) -> Pen {
     const ORDER: [usize; palette::MOST_SERIES] = [2, 4, 5, 1, 6, 0, 3, 7];
-    Pen { width: 3, ..palette::pen(ORDER[index % ORDER.len()]) }
+    Pen { width: if index == 0 { 4 } else { 2 }, ..palette::pen(ORDER[index % ORDER.len()]) }
+}
+
+/// Radius of the dots of a line.
+fn dot_radius(index: usize) -> u32 {
+    if index == 0 { 5 } else { 3 }
 }
 
 /// Where the plot lies.
@@ -155,10 +173,11 @@ impl Frame {
             let y = self.legend_top + item.row * LEGEND_ROW_HEIGHT + LEGEND_ROW_HEIGHT / 2;
             if index < chart.lines.len() {
                 draw_dashed(canvas, &[(item.x, y), (item.x + SWATCH, y)], pen(index));
-                canvas.dot((item.x + SWATCH / 2, y), pen(index).colour, 4);
+                canvas.dot((item.x + SWATCH / 2, y), pen(index).colour, dot_radius(index));
             } else {
                 let (from, to) = (item.x, item.x + SWATCH);
-                canvas.shade(&[(from, y - 7), (to, y - 7), (to, y + 7), (from, y + 7)], pen(0).colour);
+                let colour = if chart.lines.len() == 1 { pen(0).colour } else { palette::AXIS };
+                canvas.shade(&[(from, y - 7), (to, y - 7), (to, y + 7), (from, y + 7)], colour);
             }
             canvas.text(&item.text, (item.x + SWATCH + 6, y), LABEL_SIZE, palette::INK, Align::Left);
         }
@@ -198,7 +217,8 @@ impl Frame {
         }
     }
 
-    fn draw_line(&self, canvas: &mut Canvas<'_>, line: &BandLine, pen: Pen) {
+    fn draw_line(&self, canvas: &mut Canvas<'_>, line: &BandLine, index: usize) {
+        let pen = pen(index);
         let path: Vec<Point> = line.points.iter().map(|point| self.at(point)).collect();
         draw_dashed(canvas, &path, pen);
         for point in &line.points {
@@ -209,23 +229,24 @@ impl Frame {
                 canvas.line(&[(x - 4, low), (x + 4, low)], pen.colour, 1);
                 canvas.line(&[(x - 4, high), (x + 4, high)], pen.colour, 1);
             }
-            canvas.dot(self.at(point), pen.colour, 4);
+            canvas.dot(self.at(point), pen.colour, dot_radius(index));
         }
     }
 
     fn draw_best(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
-        let Some((line, number, label)) = &chart.best else { return };
-        let Some(point) = chart.lines.get(*line).and_then(|line| line.points.get(*number)) else { return };
+        let Some(best) = &chart.best else { return };
+        let Some(point) = chart.lines.get(best.line).and_then(|line| line.points.get(best.point)) else { return };
         let (x, y) = self.at(point);
         canvas.dot((x, y), palette::INK, 8);
         canvas.dot((x, y), palette::PAPER, 6);
-        canvas.dot((x, y), pen(*line).colour, 4);
-        let label = text::shortened(label, LABEL_SIZE, self.right - self.left);
+        canvas.dot((x, y), pen(best.line).colour, 4);
+        let label = text::shortened(&best.label, LABEL_SIZE, self.right - self.left);
         let half = text::width(&label, LABEL_SIZE) / 2;
         let middle = x.clamp(self.left + half + 4, self.right - half - 4);
-        let above = self.y(point.ends().1).min(y - 8) - 14;
-        let below = self.y(point.ends().0).max(y + 8) + 14;
-        let y = if above - 9 > self.high { above } else { below };
+        let above = self.y(point.ends().1).min(y - 8) - 12;
+        let below = self.y(point.ends().0).max(y + 8) + 12;
+        let (has_above, has_below) = (above - 9 > self.high, below + 9 < self.low);
+        let y = if has_below && (best.is_low || !has_above) { below } else { above };
         canvas.rectangle((middle - half - 3, y - 9), (middle + half + 3, y + 9), palette::PAPER);
         canvas.text(&label, (middle, y), LABEL_SIZE, palette::INK, Align::Centre);
     }
@@ -286,7 +307,7 @@ mod tests {
             lines: vec![BandLine { name: "one".into(), points }],
             line_name: "mean of 30 runs".into(),
             band_name: "95 % interval".into(),
-            best: Some((0, means.len() - 1, "best".into())),
+            best: Some(BestPoint { line: 0, point: means.len() - 1, label: "best".into(), is_low: true }),
             ..BandChart::default()
         }
     }

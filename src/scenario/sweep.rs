@@ -105,6 +105,15 @@ impl Sweep {
         indices
     }
 
+    /// The last part of each path, where that tells them apart; else the path.
+    pub fn short_names(&self) -> Vec<String> {
+        let last = |axis: &Axis| axis.path.rsplit(['.', ':']).next().unwrap_or(&axis.path).to_string();
+        let names: Vec<String> = self.grid.iter().map(last).collect();
+        let is_clear = |name: &String| !name.ends_with(']') && names.iter().filter(|other| *other == name).count() == 1;
+        let pairs = self.grid.iter().zip(&names);
+        pairs.map(|(axis, name)| if is_clear(name) { name.clone() } else { axis.path.clone() }).collect()
+    }
+
     /// What a point sets, each value with its place in the scenario.
     pub(super) fn settings(&self, point: usize, scenario: &Document) -> Vec<Setting> {
         let setting = |(axis, index): (&Axis, usize)| {

@@ -178,3 +178,19 @@ fn the_command_line_may_change_the_number_of_replications_and_the_grid() {
     let problems = load_sweep(&files, &Overrides::default(), Some(RUNS_MAX + 1)).unwrap_err();
     assert!(problems.to_string().contains("E0022"), "{problems}");
 }
+
+#[test]
+fn paths_are_short_where_that_is_clear() {
+    let axis = |path: &str| Axis { path: path.to_string(), values: vec![json!(1)] };
+    let grid = vec![axis("a/b:spec.replicas"), axis("spec.x.at"), axis("spec.y.at"), axis("spec.nodes[0]")];
+    let sweep = Sweep { replications: 1, grid, goals: Vec::new() };
+    assert_eq!(sweep.short_names(), ["replicas", "spec.x.at", "spec.y.at", "spec.nodes[0]"]);
+}
+
+#[test]
+fn settings_read_back_as_their_values() {
+    let axis =
+        Axis { path: "spec.x".into(), values: vec![json!("200ms"), json!("5"), json!(5), json!({"a": [1, "b"]})] };
+    let written: Vec<String> = (0..4).map(|index| axis.setting(index)).collect();
+    assert_eq!(written, ["spec.x=200ms", "spec.x=\"5\"", "spec.x=5", "spec.x={\"a\":[1,\"b\"]}"]);
+}
