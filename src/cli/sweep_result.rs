@@ -83,9 +83,9 @@ pub fn render(sweep: &Sweep, summary: &SweepSummary, folder: &str, wall: Duratio
     text
 }
 
-fn shown_kpis<'a>(sweep: &'a Sweep, summary: &SweepSummary) -> Vec<&'a str> {
+fn shown_kpis(sweep: &Sweep, summary: &SweepSummary) -> Vec<&'static str> {
     if !sweep.goals.is_empty() {
-        return sweep.goals.iter().map(|goal| goal.kpi.as_str()).collect();
+        return sweep.goals.iter().map(|goal| goal.kpi).collect();
     }
     DEFAULT_KPIS.into_iter().filter(|kpi| summary.varies(kpi)).take(MOST_KPIS).collect()
 }

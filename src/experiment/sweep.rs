@@ -56,7 +56,7 @@ pub struct Row {
     pub met: u64,
     /// Expectations judged.
     pub expectations: u64,
-    /// All KPIs, in the order of [`kpis::names`]; empty when the run failed.
+    /// All KPIs, in the order of [`kpis::NAMES`]; empty when the run failed.
     pub kpis: Vec<Value>,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Collector<'a> {
             waiting: BTreeMap::new(),
             next: 0,
             file,
-            points: (0..sweep.points()).map(|_| PointStatistics::new(kpis::names().len())).collect(),
+            points: (0..sweep.points()).map(|_| PointStatistics::new(kpis::NAMES.len())).collect(),
             bugs: Vec::new(),
             done: 0,
             failed: 0,
@@ -255,9 +255,8 @@ fn write_all(
 fn header(sweep: &Sweep) -> Vec<u8> {
     let mut line = b"point,replication".to_vec();
     let own = ["seed", "hash", "partial", "reason", "expectations_met", "expectations_total"];
-    let names = kpis::names();
     let paths = sweep.grid.iter().map(|axis| axis.path.as_str());
-    for name in paths.chain(own).chain(names.iter().map(String::as_str)) {
+    for name in paths.chain(own).chain(kpis::NAMES) {
         line.push(b',');
         push_text(&mut line, name);
     }
@@ -288,7 +287,7 @@ fn line(sweep: &Sweep, row: &Row) -> Vec<u8> {
         line.push(b',');
         push_u64(&mut line, number);
     }
-    let missing = kpis::names().len() - row.kpis.len();
+    let missing = kpis::NAMES.len() - row.kpis.len();
     for value in row.kpis.iter().copied().chain(std::iter::repeat_n(Value(None), missing)) {
         line.push(b',');
         if let Some(number) = value.0 {

@@ -19,11 +19,10 @@ pub const NO_CHART: &str = "no chart, as ";
 
 /// The chart of every KPI that varies, by name. What gets no chart is added to the summary's notices.
 pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandChart)> {
-    let names = kpis::names();
     let is_measured =
         |name: &str| summary.points.iter().any(|point| point.kpis.get(name).is_some_and(|found| found.n > 0));
-    let (measured, missing): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| is_measured(name));
-    let (varying, fixed): (Vec<&String>, Vec<&String>) = measured.into_iter().partition(|name| summary.varies(name));
+    let (measured, missing): (Vec<&str>, Vec<&str>) = kpis::NAMES.into_iter().partition(|name| is_measured(name));
+    let (varying, fixed): (Vec<&str>, Vec<&str>) = measured.into_iter().partition(|name| summary.varies(name));
     let mut notices = Vec::new();
     let mut charts = Vec::new();
     match Layout::of(sweep) {
@@ -32,8 +31,7 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandCha
     }
     for (left_out, why) in [(missing, "no run measured it"), (fixed, "it is the same in every run")] {
         if !left_out.is_empty() && !charts.is_empty() {
-            let list: Vec<&str> = left_out.iter().map(|name| name.as_str()).collect();
-            notices.push(format!("{NO_CHART}{why}: {}", list.join(", ")));
+            notices.push(format!("{NO_CHART}{why}: {}", left_out.join(", ")));
         }
     }
     summary.notices.extend(notices);

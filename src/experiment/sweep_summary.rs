@@ -100,7 +100,7 @@ pub struct AxisSummary {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Best {
     /// Name of the KPI.
-    pub kpi: String,
+    pub kpi: &'static str,
     /// `minimise` or `maximise`.
     pub goal: &'static str,
     /// Number of the point, from 0; `null` when no point has the KPI in all its runs.
@@ -193,11 +193,10 @@ impl SweepSummary {
 pub fn summarise(loaded: &LoadedSweep, points: &[PointStatistics]) -> SweepSummary {
     let sweep = &loaded.sweep;
     let first = &loaded.plans[0];
-    let names = kpis::names();
     let mut quantiles = Quantiles::new(CONFIDENCE);
     let mut summaries = Vec::with_capacity(points.len());
     for (number, point) in points.iter().enumerate() {
-        let kpis = names.iter().zip(&point.kpis);
+        let kpis = kpis::NAMES.iter().zip(&point.kpis);
         summaries.push(PointSummary {
             point: number,
             set: set_at(sweep, number),
@@ -205,7 +204,7 @@ pub fn summarise(loaded: &LoadedSweep, points: &[PointStatistics]) -> SweepSumma
             runs_failed: point.failed,
             runs_partial: point.partial,
             runs_unmet: point.unmet,
-            kpis: kpis.map(|(name, moments)| (name.clone(), KpiStatistics::of(moments, &mut quantiles))).collect(),
+            kpis: kpis.map(|(name, moments)| (name.to_string(), KpiStatistics::of(moments, &mut quantiles))).collect(),
         });
     }
     let sum = |count: fn(&PointSummary) -> u64| summaries.iter().map(count).sum();
@@ -232,7 +231,7 @@ pub fn summarise(loaded: &LoadedSweep, points: &[PointStatistics]) -> SweepSumma
         points: summaries,
         notices: loaded.notices.clone(),
     };
-    let own = notices(&summary, &names);
+    let own = notices(&summary);
     summary.notices.extend(own);
     summary
 }
@@ -246,7 +245,7 @@ fn set_at(sweep: &Sweep, point: usize) -> Map<String, Json> {
 fn best(goal: &Goal, sweep: &Sweep, points: &[PointSummary]) -> Best {
     let mut found: Option<(usize, KpiStatistics, f64)> = None;
     for point in points {
-        let Some(statistics) = point.whole(&goal.kpi) else { continue };
+        let Some(statistics) = point.whole(goal.kpi) else { continue };
         let Some(mean) = statistics.mean.0 else { continue };
         let is_better = found.as_ref().is_none_or(|(_, _, best)| match goal.wish {
             Wish::Minimise => mean < *best,
@@ -257,7 +256,7 @@ fn best(goal: &Goal, sweep: &Sweep, points: &[PointSummary]) -> Best {
         }
     }
     Best {
-        kpi: goal.kpi.clone(),
+        kpi: goal.kpi,
         goal: goal.wish.as_str(),
         point: found.as_ref().map(|(point, _, _)| *point),
         set: found.as_ref().map(|(point, _, _)| set_at(sweep, *point)).unwrap_or_default(),
@@ -265,14 +264,14 @@ fn best(goal: &Goal, sweep: &Sweep, points: &[PointSummary]) -> Best {
     }
 }
 
-fn notices(summary: &SweepSummary, names: &[String]) -> Vec<String> {
+fn notices(summary: &SweepSummary) -> Vec<String> {
     let mut notices = Vec::new();
     if summary.replications == 1 {
         notices.push("one replication a point: there are no intervals, and the best point may be luck".to_string());
     } else if summary.runs_failed + summary.runs_partial < summary.runs {
         let is_fixed =
             |statistics: &KpiStatistics| statistics.standard_deviation.0.is_none_or(|deviation| deviation == 0.0);
-        if summary.points.iter().all(|point| names.iter().all(|name| is_fixed(&point.kpis[name]))) {
+        if summary.points.iter().all(|point| point.kpis.values().all(is_fixed)) {
             notices
                 .push("no KPI differs between replications: nothing that counts here is drawn at random".to_string());
         }

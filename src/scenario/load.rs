@@ -353,7 +353,7 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     if variants.is_empty() {
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
-    let sweep = sweep::of_document(&input.scenario, collected);
+    let sweep = sweep::of_document(&Entry::root(&input.scenario, collected));
     let written = sweep::take_out(&mut input.scenario);
     let worlds = Worlds { input: &input, problems: collected, applied: RefCell::default() };
     let mut plans: Vec<Plan> = Vec::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::entry::Entry;
 use super::load::{self, BASE, Overrides, Worlds};
 use super::sweep::{self, Sweep};
 use super::yaml::Part;
@@ -37,7 +38,7 @@ pub fn load_sweep(
     let (_, mut input, problems) =
         load::documents(inputs, overrides, problems).map_err(|(_, problems)| load::only_errors(problems))?;
     let collected = RefCell::new(problems);
-    let variants = load::variants(&input.scenario, &collected);
+    let variants = load::variants(&Entry::root(&input.scenario, &collected));
     let mut notices = Vec::new();
     let name = if variants.is_empty() { "" } else { BASE };
     if !variants.is_empty() {
@@ -45,7 +46,7 @@ pub fn load_sweep(
         input.variants = [BASE.to_string()].into_iter().chain(names).collect();
         notices.push("spec.variants are left out: the sweep varies the scenario as it is".to_string());
     }
-    let Some(mut sweep) = sweep::of_document(&input.scenario, &collected) else {
+    let Some(mut sweep) = sweep::of_document(&Entry::root(&input.scenario, &collected)) else {
         let mut problems = collected.into_inner();
         if !problems.has_errors() {
             let problem = input.scenario.problem(Code::MissingField, "spec", Part::Key, "`sweep` must be given");

@@ -3,17 +3,15 @@
 //! Read in this order: [`Sweep`] (what the scenario says), [`Sweep::settings`] (a point of the grid as settings, which are
 //! those of variants and `--set`), and `load_sweep` in [`super::load_sweep`], which resolves every point to a plan.
 
-use std::cell::RefCell;
-
 use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostics};
 use super::entry::{Entry, shown};
 use super::manifests::Manifest;
+use super::schema::shape::Special;
 use super::set::{self, Setting};
 use super::yaml::{self, Children, Document, Part};
 use crate::report::kpis;
-use crate::rules::suggest;
 
 /// Most points of a grid: each is a plan in memory.
 pub const POINTS_MAX: u64 = 10_000;
@@ -44,7 +42,7 @@ pub struct Axis {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Goal {
     /// Its name, one of docs/kpis.md.
-    pub kpi: String,
+    pub kpi: &'static str,
     /// Which way is better.
     pub wish: Wish,
 }
@@ -143,10 +141,10 @@ impl Sweep {
     }
 }
 
-/// The sweep of a scenario.
-pub(super) fn of_document(scenario: &Document, collected: &RefCell<Diagnostics>) -> Option<Sweep> {
-    let value = scenario.value.get("spec")?.get("sweep").filter(|sweep| !sweep.is_null())?;
-    read(&Entry::root(scenario, collected).with(value, "spec.sweep"))
+/// Reads `spec.sweep` of a document.
+pub(super) fn of_document(root: &Entry<'_>) -> Option<Sweep> {
+    let value = root.document.value.get("spec")?.get("sweep").filter(|sweep| !sweep.is_null())?;
+    read(&root.with(value, "spec.sweep"))
 }
 
 /// Takes `spec.sweep` out of a scenario, so that its points need not carry all its values, and gives the scenario as it
@@ -169,7 +167,6 @@ pub(super) fn take_out(scenario: &mut Document) -> Document {
 /// Reads `spec.sweep`.
 pub fn read(entry: &Entry<'_>) -> Option<Sweep> {
     let mut fields = entry.fields()?;
-    fields.later(&["design", "constraints", "baseline", "untilRelativeHalfWidth"]);
     let replications = fields.get("replications").map(|entry| entry.whole(1..=RUNS_MAX as i64));
     let grid_entry = fields.get("grid");
     let grid = grid_entry.as_ref().map(grid).unwrap_or(Some(Vec::new()));
@@ -232,6 +229,7 @@ fn axis(path: &str, entry: &Entry<'_>) -> Option<Axis> {
     };
     let mut is_fine = true;
     for (index, item) in entry.items().iter().enumerate() {
+        item.is_a(Special::Anything);
         if values[..index].contains(item.value) {
             item.problem(Code::BadValue, format!("the value {} is given twice", shown(item.value)), None);
             is_fine = false;
@@ -247,17 +245,11 @@ fn shown_list(value: &Value) -> String {
 /// One KPI or a list of them.
 fn goals(entry: &Entry<'_>, wish: Wish) -> Vec<Goal> {
     let entries = if entry.value.is_string() { vec![entry.clone()] } else { entry.items() };
-    let known = kpis::names();
+    let known = kpis::NAMES.map(|name| (name, name));
     let mut goals: Vec<Goal> = Vec::new();
-    for entry in entries {
-        let Some(name) = entry.text() else { continue };
-        if !known.iter().any(|kpi| kpi == name) {
-            let nearest = suggest::nearest(name, known.iter().map(String::as_str));
-            let help = nearest.map(|near| format!("did you mean `{near}`?"));
-            let help = help.unwrap_or("docs/kpis.md lists all".to_string());
-            entry.problem(Code::BadValue, format!("no KPI is named `{name}`"), Some(help));
-        } else if goals.iter().all(|goal| goal.kpi != name) {
-            goals.push(Goal { kpi: name.to_string(), wish });
+    for name in entries.iter().filter_map(|entry| entry.word(&known)) {
+        if goals.iter().all(|goal| goal.kpi != name) {
+            goals.push(Goal { kpi: name, wish });
         }
     }
     goals

@@ -55,8 +55,7 @@ fn points_are_in_the_order_written_and_the_last_path_varies_fastest() {
     let workers: Vec<String> =
         loaded.plans.iter().map(|plan| format!("{:?}", plan.processes[0].components[0])).collect();
     assert!(workers[2].contains("workers: 1,") && workers[3].contains("workers: 4,"), "{workers:?}");
-    let goals: Vec<(&str, &str)> =
-        loaded.sweep.goals.iter().map(|goal| (goal.kpi.as_str(), goal.wish.as_str())).collect();
+    let goals: Vec<(&str, &str)> = loaded.sweep.goals.iter().map(|goal| (goal.kpi, goal.wish.as_str())).collect();
     assert_eq!(goals, [("convergence_seconds", "minimise"), ("pods_created_total", "maximise")]);
     // What two points have in common they share.
     let nodes = |point: usize| loaded.plans[point].objects.iter().find(|o| o["kind"] == "Node").unwrap();
@@ -93,7 +92,7 @@ fn mistakes_stand_at_their_places() {
         (
             "kpi",
             "  sweep: {minimise: [convergence_second]}".into(),
-            ("E0005", 5, "no KPI is named `convergence_second`", "did you mean `convergence_seconds`?"),
+            ("E0005", 5, "unknown value \"convergence_second\"", "did you mean `convergence_seconds`?"),
         ),
         (
             "both",
