@@ -297,3 +297,7 @@ fn line(sweep: &Sweep, row: &Row) -> Vec<u8> {
     line.push(b'\n');
     line
 }
+
+#[cfg(test)]
+#[path = "sweep_tests.rs"]
+mod tests;
