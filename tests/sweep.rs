@@ -8,15 +8,10 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use assert_cmd::Command;
-use kubesim::experiment::single::{self, NoProgress};
 use kubesim::experiment::statistics::{Moments, Quantiles};
-use kubesim::model::Distribution;
-use kubesim::sim::Plan;
-use kubesim::sim::plan::ComponentPlan;
 use serde_json::Value;
 
 /// Two Deployments whose reconciles take a time that is drawn; `{sweep}` is the sweep.
@@ -359,19 +354,4 @@ fn the_shipped_sweep_has_the_curve_that_its_comment_predicts() {
         assert!((mean - predicted).abs() < tolerance, "{workers} workers, {qps} qps: {mean}, predicted {predicted}");
         assert!(mean > by_client, "{workers} workers, {qps} qps: {mean}");
     }
-}
-
-#[test]
-fn the_shipped_scenario_expects_that_its_keys_wait() {
-    let mut plan = common::plan("sweep-workers", "");
-    let failed = |plan: &Plan| {
-        let outcome = single::run(Arc::new(plan.clone()), 0, None, &NoProgress).unwrap();
-        outcome.summary.expectations.into_iter().filter(|expectation| !expectation.met).count()
-    };
-    assert_eq!(failed(&plan), 0);
-    // Without limit and with reconciles that take no time nothing waits after a second.
-    plan.processes[0].client = None;
-    let ComponentPlan::ReplicaSet(queue) = &mut plan.processes[0].components[0] else { panic!("another order") };
-    queue.reconcile_time = Distribution::ZERO;
-    assert_eq!(failed(&plan), 1);
 }
