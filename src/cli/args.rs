@@ -21,6 +21,15 @@ const RUN_EXAMPLES: &str = "  \
 
   # Read a scenario and its manifests from several files, and print the result as data
   kubesim run scenario.yaml manifests/ -o json";
+const SWEEP_EXAMPLES: &str = "  \
+# Run every point of spec.sweep as often as the scenario says; results go to output/sweep-workers-sweep
+  kubesim sweep scenarios/sweep-workers.yaml
+
+  # More replications, another seed, on two threads
+  kubesim sweep scenarios/sweep-workers.yaml --replications=50 --seed=7 --threads=2
+
+  # Means, intervals and the best point as data
+  kubesim sweep scenarios/sweep-workers.yaml -o json";
 const WHY_EXAMPLES: &str = "  \
 # Why did this pod come to be as it is?
   kubesim why pod/api-7d4b9c-x2k8p output/quickstart
@@ -57,6 +66,14 @@ pub enum Command {
         next_line_help = true
     )]
     Run(RunArguments),
+    /// Run every point of a scenario's sweep, with statistics and charts over all of them
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim sweep FILE... [options]",
+        before_help = SWEEP_EXAMPLES,
+        next_line_help = true
+    )]
+    Sweep(SweepArguments),
     /// Print the chain of causes behind an object of a finished run
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -108,6 +125,9 @@ pub struct RunArguments {
     /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Replication of a sweep that is to be run again; with another number the same scenario has other luck
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replication: u64,
     /// Stop after this much virtual time, for example 90s or 1h30m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub until: Option<Span>,
@@ -135,6 +155,49 @@ pub struct RunArguments {
     #[arg(long)]
     pub allow_outside: bool,
     /// Stop each world after this many events of the simulation; the results are then marked partial
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub event_budget: Option<u64>,
+}
+
+/// Arguments of `kubesim sweep`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct SweepArguments {
+    /// Files and folders with one Scenario that has spec.sweep, and any manifests
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Runs of each point, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub replications: Option<u64>,
+    /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Threads to run on, by default as many as the machine has; the results are the same for any number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+    /// Stop each run after this much virtual time, for example 90s or 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub until: Option<Span>,
+    /// Folder for the results, by default output/NAME-sweep. A folder of earlier results is replaced, any other that is
+    /// not empty is refused
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What to print: table for people, json or yaml for scripts
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
+    pub output: Format,
+    /// Print only errors
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
+    /// Set a value at every point, for example spec.model.resync=relist; may be given several times. What the grid sets
+    /// counts more
+    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Let the scenario name files outside its own folder
+    #[arg(long)]
+    pub allow_outside: bool,
+    /// Stop each run after this many events of the simulation; its row is then marked partial
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub event_budget: Option<u64>,
 }

@@ -18,6 +18,8 @@ pub mod result;
 pub mod run;
 pub mod schema;
 pub mod slips;
+pub mod sweep;
+pub mod sweep_result;
 pub mod table;
 pub mod why;
 pub mod workloads;
@@ -52,6 +54,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         };
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
+            Some(Command::Sweep(arguments)) => sweep::run(arguments),
             Some(Command::Why(arguments)) => why::run(arguments),
             Some(Command::Explain(arguments)) => explain::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),

@@ -130,6 +130,21 @@ pub fn run(
     })
 }
 
+/// Runs one plan for its summary only: nothing is sampled, written or drawn. The summary is that of [`run`].
+///
+/// # Errors
+/// The plan's objects are refused.
+pub fn measure(plan: &Arc<Plan>) -> Result<Summary, RunError> {
+    let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
+    let expectations = Expectations::new(&plan.expectations, &plan.variant, plan.start_at).map_err(RunError::Plan)?;
+    let mut watcher = Watcher::without_samples(plan.start_at, expectations, &NoProgress);
+    let ending = world.run(&mut watcher);
+    watcher.finish(&world);
+    let mut summary = summarise(plan, &world, &watcher, ending);
+    summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
+    Ok(summary)
+}
+
 /// What a run writes while it goes on.
 const FILES: [&str; 3] = ["trace.csv", "events.csv", "metrics.csv"];
 
@@ -273,7 +288,7 @@ pub fn run_all(
 }
 
 /// Folder of the charts.
-const CHARTS: &str = "charts";
+pub const CHARTS: &str = "charts";
 
 /// The summary on top: the run's own, or that over all variants.
 pub fn top_summary(outcomes: &[Outcome]) -> Summary {

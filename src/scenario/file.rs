@@ -142,17 +142,19 @@ pub fn read(root: &Entry<'_>) -> ScenarioFile {
 }
 
 fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
-    spec.later(&["load", "queues", "operators", "sweep", "network", "images", "plant", "loads"]);
+    spec.later(&["load", "queues", "operators", "network", "images", "plant", "loads"]);
     file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
     file.duration = spec.get("duration").and_then(|entry| entry.duration());
     file.until = spec.get("until").and_then(|entry| entry.duration());
     file.nodes = list(&mut spec, "nodes", nodes::read);
-    // Read where they are used: files are loaded and variants set before the document is typed, commands name files later.
+    // Read where they are used: files are loaded, variants and points of a sweep set before the document is typed, commands
+    // name files later.
     spec.get("include");
     spec.get("files").inspect(|entry| entry.is_a(Special::Files));
     spec.get("variants");
+    spec.get("sweep");
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
         file.control_plane = control_plane(fields);
     }

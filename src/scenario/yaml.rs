@@ -113,7 +113,7 @@ fn find(place: &Place, path: &str, part: Part) -> Mark {
             _ => place.value,
         };
     }
-    let bracket = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+    let bracket = rest.strip_prefix('[').and_then(bracketed);
     let next = match (&place.children, bracket) {
         (Children::List(items), Some((index, after))) => {
             index.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item, after))
@@ -130,6 +130,20 @@ fn find(place: &Place, path: &str, part: Part) -> Mark {
         // A field that is missing is best shown at the key of the mapping that misses it.
         None => place.key.unwrap_or(place.value),
     }
+}
+
+/// What stands before the bracket that closes, and what after it; keys may have pairs of brackets themselves.
+pub(super) fn bracketed(inner: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, sign) in inner.char_indices() {
+        match sign {
+            '[' => depth += 1,
+            ']' if depth == 0 => return Some((&inner[..at], &inner[at + 1..])),
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The field whose name is the longest beginning of the path: names may contain dots.

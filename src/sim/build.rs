@@ -22,6 +22,7 @@ use crate::rules::codec;
 use crate::scheduler::component::{Scheduler, SchedulerSettings};
 use crate::scheduler::framework::registry::Version;
 
+use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
 use super::faults::Faults;
 use super::lockstep::PodDouble;
@@ -175,6 +176,9 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
         })),
         ComponentPlan::Kubectl => {
             Box::new(Kubectl::new(plan.timeline.iter().map(|entry| entry.command.clone()).collect()))
+        }
+        ComponentPlan::Arrivals(arrivals) => {
+            Box::new(QueueController::new(Arrivals::new(arrivals), settings(&arrivals.queue)))
         }
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
     }

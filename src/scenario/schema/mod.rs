@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use self::shape::{Form, Mapping, Record, ShapeRef, Special};
 use super::diagnostic::{Diagnostics, Source};
 use super::entry::Entry;
-use super::{defaults, file, load, yaml};
+use super::{defaults, file, load, sweep, yaml};
 
 /// Address by which the schema calls itself.
 const ID: &str = "https://kubesim.dev/schemas/v1alpha1/scenario.schema.json";
@@ -41,6 +41,7 @@ fn record() -> Record {
                 load::include_list(&root.with(&spec["include"], "spec.include"));
             }
             load::variants(&root);
+            sweep::of_document(&root);
             problems = collected.into_inner();
         }
         assert!(problems.is_empty(), "samples are read without a problem:\n{problems}");

@@ -55,11 +55,17 @@ spec:
   model: {resync: relist, resyncDraw: perController, assume: false}
   variants:
   - {name: relist, set: {spec.model.resync: relist}}
+  sweep:
+    replications: 30
+    grid: {spec.seed: [1, 2]}
+    minimise: [convergence_seconds]
+    maximise: pods_created_total
 "#,
     r#"
 apiVersion: kubesim.dev/v1alpha1
 kind: Scenario
 spec:
   controlPlane: {apiServer: {latency: 2ms}}
+  sweep: {minimise: convergence_seconds, maximise: [pods_created_total]}
 "#,
 ];
