@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::inspect::arguments;
 use crate::model::Span;
 use crate::rules::go_duration;
 
@@ -65,6 +66,22 @@ pub enum Command {
         next_line_help = true
     )]
     Why(WhyArguments),
+    /// Print objects of a finished run, at its end or at any instant
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim get TYPE[,TYPE...] [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::GET_EXAMPLES,
+        next_line_help = true
+    )]
+    Get(arguments::GetArguments),
+    /// Print the events of a finished run in order of time
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim events (DIR | --in=DIR) [options]",
+        before_help = arguments::EVENTS_EXAMPLES,
+        next_line_help = true
+    )]
+    Events(arguments::EventsArguments),
     /// Say what files hold and what is wrong with them, without running anything
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -171,7 +188,11 @@ pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+/// Reads a duration that is not negative.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn duration(text: &str) -> Result<Span, String> {
     match go_duration::parse(text) {
         Ok(ns) if ns >= 0 => Ok(Span(ns)),
         Ok(_) => Err("must not be negative".to_string()),

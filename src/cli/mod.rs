@@ -1,14 +1,19 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
-//! [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
-//! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`get`], [`describe`](mod@describe), [`events`],
+//! [`check`](mod@check), [`new`](mod@new), [`schema`](mod@schema)), what they print ([`result`], [`data`], [`workloads`],
+//! [`reasons`], [`table`], [`columns`]), asking a finished run ([`inspect`]), how far a run is ([`progress`]), and how the
+//! program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
 pub mod check;
+pub mod columns;
 pub mod data;
+pub mod events;
 pub mod exit;
+pub mod get;
+pub mod inspect;
 pub mod new;
 pub mod progress;
 pub mod reasons;
@@ -46,6 +51,8 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
             Some(Command::Why(arguments)) => why::run(arguments),
+            Some(Command::Get(arguments)) => get::run(arguments),
+            Some(Command::Events(arguments)) => events::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
             Some(Command::New(arguments)) => new::new(arguments),
             Some(Command::Schema(arguments)) => schema::schema(arguments),
@@ -62,6 +69,7 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
 fn describe(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Diagnostics>() {
         Some(problems) => problems.render(has_color(&io::stderr())),
+        None if error.to_string().starts_with("Error from server") => error.to_string(),
         None => format!("error: {error:#}"),
     }
 }
