@@ -74,6 +74,14 @@ pub enum Command {
         next_line_help = true
     )]
     Get(arguments::GetArguments),
+    /// Print objects of a finished run in words, with their events
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim describe TYPE [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::DESCRIBE_EXAMPLES,
+        next_line_help = true
+    )]
+    Describe(arguments::DescribeArguments),
     /// Print the events of a finished run in order of time
     #[command(
         help_template = COMMAND_TEMPLATE,
