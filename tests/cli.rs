@@ -91,7 +91,7 @@ fn a_run_prints_its_result_and_writes_its_files() {
     let done = kubesim(&folder, &["run", "small.yaml"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     let results = folder.join("output/small");
-    let expected = ["charts", "events.csv", "metrics.csv", "scenario.yaml", "summary.json", "trace.csv"];
+    let expected = ["charts", "events.csv", "metrics.csv", "scenario.yaml", "state.yaml", "summary.json", "trace.csv"];
     assert_eq!(names(&results), expected);
     let charts = names(&results.join("charts"));
     assert!(charts.iter().any(|name| name == "replicas.svg") && charts.iter().any(|name| name == "replicas.png"));

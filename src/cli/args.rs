@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::inspect::arguments;
 use crate::model::Span;
 use crate::rules::go_duration;
 
@@ -90,6 +91,18 @@ pub enum Command {
         next_line_help = true
     )]
     Explain(super::explain::ExplainArguments),
+    /// Print objects of a finished run, at its end or at any instant
+        override_usage = "kubesim get TYPE[,TYPE...] [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::GET_EXAMPLES,
+    Get(arguments::GetArguments),
+    /// Print objects of a finished run in words, with their events
+        override_usage = "kubesim describe TYPE [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::DESCRIBE_EXAMPLES,
+    Describe(arguments::DescribeArguments),
+    /// Print the events of a finished run in order of time
+        override_usage = "kubesim events (DIR | --in=DIR) [options]",
+        before_help = arguments::EVENTS_EXAMPLES,
+    Events(arguments::EventsArguments),
     /// Say what files hold and what is wrong with them, without running anything
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -243,6 +256,10 @@ pub(super) fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 /// A Go duration that is not negative.
+/// Reads a duration that is not negative.
+///
+/// # Errors
+/// What is wrong with it.
 pub(super) fn duration(text: &str) -> Result<Span, String> {
     match go_duration::parse(text) {
         Ok(ns) if ns >= 0 => Ok(Span(ns)),

@@ -8,9 +8,14 @@
 pub mod args;
 pub mod bug;
 pub mod check;
+pub mod columns;
 pub mod data;
+pub mod describe;
+pub mod events;
 pub mod exit;
 pub mod explain;
+pub mod get;
+pub mod inspect;
 pub mod new;
 pub mod progress;
 pub mod reasons;
@@ -57,22 +62,26 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
             Some(Command::Sweep(arguments)) => sweep::run(arguments),
             Some(Command::Why(arguments)) => why::run(arguments),
             Some(Command::Explain(arguments)) => explain::run(arguments),
+            Some(Command::Get(arguments)) => get::run(arguments),
+            Some(Command::Describe(arguments)) => describe::run(arguments),
+            Some(Command::Events(arguments)) => events::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
             Some(Command::New(arguments)) => new::new(arguments),
             Some(Command::Schema(arguments)) => schema::schema(arguments),
             None => print(&Arguments::command().render_help().to_string()).map(|()| Exit::Done),
         };
         done.unwrap_or_else(|error| {
-            print_error(&describe(&error));
+            print_error(&in_words(&error));
             Exit::of(&error)
         })
     })
 }
 
 /// An error as people read it; problems of a scenario are shown with their places.
-fn describe(error: &anyhow::Error) -> String {
+fn in_words(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Diagnostics>() {
         Some(problems) => problems.render(has_color(&io::stderr())),
+        None if error.to_string().starts_with("Error from server") => error.to_string(),
         None => format!("error: {error:#}"),
     }
 }

@@ -9,6 +9,7 @@ pub mod kpis;
 pub mod output_folder;
 pub mod quantile;
 pub mod staleness;
+pub mod state;
 pub mod summary;
 pub mod why;
 
