@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#![allow(clippy::print_stdout, reason = "the measured means are shown with --nocapture")]
+
 use std::sync::Arc;
 
 use kubesim::component::MetricSink;

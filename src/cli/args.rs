@@ -92,16 +92,28 @@ pub enum Command {
     )]
     Explain(super::explain::ExplainArguments),
     /// Print objects of a finished run, at its end or at any instant
+    #[command(
+        help_template = COMMAND_TEMPLATE,
         override_usage = "kubesim get TYPE[,TYPE...] [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
         before_help = arguments::GET_EXAMPLES,
+        next_line_help = true
+    )]
     Get(arguments::GetArguments),
     /// Print objects of a finished run in words, with their events
+    #[command(
+        help_template = COMMAND_TEMPLATE,
         override_usage = "kubesim describe TYPE [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
         before_help = arguments::DESCRIBE_EXAMPLES,
+        next_line_help = true
+    )]
     Describe(arguments::DescribeArguments),
     /// Print the events of a finished run in order of time
+    #[command(
+        help_template = COMMAND_TEMPLATE,
         override_usage = "kubesim events (DIR | --in=DIR) [options]",
         before_help = arguments::EVENTS_EXAMPLES,
+        next_line_help = true
+    )]
     Events(arguments::EventsArguments),
     /// Say what files hold and what is wrong with them, without running anything
     #[command(

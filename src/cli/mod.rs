@@ -1,9 +1,9 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check), [`new`](mod@new),
-//! [`schema`](mod@schema)), slips in the
-//! command line ([`slips`]), what they print ([`result`], [`data`], [`workloads`], [`reasons`], [`table`]), how far a run
-//! is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
+//! [`args`] (its words) and slips in them ([`slips`]); a file a subcommand ([`run`], [`sweep`], [`why`], [`explain`],
+//! [`get`], [`describe`](mod@describe), [`events`], [`check`](mod@check), [`new`](mod@new), [`schema`](mod@schema)); asking
+//! a finished run ([`inspect`], [`columns`]); what runs print ([`result`], [`sweep_result`], [`data`], [`workloads`],
+//! [`reasons`], [`table`]); how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;

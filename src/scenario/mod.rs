@@ -1,11 +1,11 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
-//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to values with places; [`syntax`]: what is wrong with a text), [`entry`]
-//! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
-//! [`expectations`], [`flags`], [`distribution`], [`references`], [`sweep`]; [`manifests`] (Kubernetes objects), [`set`]
-//! (variants, `--set` and the points of a sweep), [`resolve`] (all of it to a Plan), [`load_sweep()`] (the points of a
-//! sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds when nothing is said), [`diagnostic`],
-//! [`examine`] (what `kubesim check` shows).
+//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to
+//! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`] (the
+//! Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`flags`], [`distribution`], [`references`],
+//! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`] (all of
+//! it to a Plan), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
+//! when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod defaults;
 pub mod diagnostic;
