@@ -36,7 +36,7 @@ mod tests {
             ("rnu", "did you mean `kubesim run`?"),
             ("chekc", "did you mean `kubesim check`?"),
             ("app.yaml", "to run a file: kubesim run app.yaml"),
-            ("banana", "commands are run, why, check"),
+            ("banana", "commands are run, sweep, why"),
         ] {
             let error = Arguments::try_parse_from(["kubesim", given]).unwrap_err();
             let text = unknown_command(&error).unwrap();
