@@ -7,6 +7,7 @@
 use crate::engine::calendar::Nature;
 use crate::model::api::ObjectSelector;
 use crate::model::record::Detail;
+use crate::model::scheduling::SchedulingNote;
 use crate::model::{
     Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Span, Time, Uid,
 };
@@ -233,6 +234,8 @@ pub struct Outbox {
     pub(crate) records: Vec<Record>,
     /// Everything else, in order.
     pub(crate) effects: Vec<(Cause, Effect)>,
+    /// What the scheduler thought, when a plan asks: neither a record nor an effect.
+    pub(crate) notes: Vec<SchedulingNote>,
 }
 
 /// What a Kubernetes Event is about, when it is not all of an object.
@@ -305,7 +308,7 @@ pub enum Effect {
 impl Outbox {
     /// An outbox for one input. `next_record` is the number the next record will get.
     pub fn new(cause: Cause, next_record: u64) -> Outbox {
-        Outbox { cause, next_record, records: Vec::new(), effects: Vec::new() }
+        Outbox { cause, next_record, records: Vec::new(), effects: Vec::new(), notes: Vec::new() }
     }
 
     /// The current cause.
@@ -329,6 +332,11 @@ impl Outbox {
         self.next_record += 1;
         self.records.push(Record::new(id, self.cause, action, key, detail.into()));
         id
+    }
+
+    /// Tells observers what the scheduler thought. It takes no number and changes nothing.
+    pub fn explain(&mut self, note: SchedulingNote) {
+        self.notes.push(note);
     }
 
     /// Sends a request from the component's main client.

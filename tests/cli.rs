@@ -91,7 +91,7 @@ fn a_run_prints_its_result_and_writes_its_files() {
     let done = kubesim(&folder, &["run", "small.yaml"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     let results = folder.join("output/small");
-    let expected = ["charts", "events.csv", "metrics.csv", "scenario.yaml", "summary.json", "trace.csv"];
+    let expected = ["charts", "events.csv", "metrics.csv", "scenario.yaml", "state.yaml", "summary.json", "trace.csv"];
     assert_eq!(names(&results), expected);
     let charts = names(&results.join("charts"));
     assert!(charts.iter().any(|name| name == "replicas.svg") && charts.iter().any(|name| name == "replicas.png"));
@@ -299,9 +299,11 @@ fn the_readme_shows_what_is_printed() {
     let folder = folder("readme");
     let update = std::env::var_os("KUBESIM_UPDATE").is_some();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let name = "scenarios/dropped-watch-event.yaml";
     fs::create_dir(folder.join("scenarios")).unwrap();
-    fs::copy(root.join(name), folder.join(name)).unwrap();
+    for name in ["scenarios/dropped-watch-event.yaml", "scenarios/ml-training.yaml"] {
+        fs::copy(root.join(name), folder.join(name)).unwrap();
+    }
+    assert_eq!(kubesim(&folder, &["run", "--quiet", "scenarios/ml-training.yaml"]).code, 0);
     // Times of the machine are its own.
     let own = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("Wall time:"));
@@ -310,7 +312,7 @@ fn the_readme_shows_what_is_printed() {
     let page = root.join("README.md");
     let mut text = fs::read_to_string(&page).unwrap();
     let shown = blocks("README.md", "console");
-    assert!(shown.len() >= 2, "a run and a why");
+    assert!(shown.len() >= 3, "a run, a why and an explain");
     for block in shown {
         let (line, expected) = block.split_once('\n').unwrap();
         let words: Vec<&str> = line.strip_prefix("$ kubesim ").unwrap().split(' ').collect();
@@ -336,7 +338,7 @@ fn help_reads_like_kubectls() {
         assert!(top.out.contains(text), "{text} is not in\n{}", top.out);
     }
     assert_eq!(kubesim(&folder, &[]).out, top.out, "without a command help is shown");
-    for command in ["run", "why"] {
+    for command in ["run", "why", "explain"] {
         let help = kubesim(&folder, &[command, "--help"]);
         assert_eq!(help.code, 0);
         let places: Vec<usize> = ["Examples:\n  # ", "Options:\n", "Usage:\n  kubesim "]

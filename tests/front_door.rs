@@ -68,12 +68,20 @@ fn several_scenarios_are_checked_one_by_one() {
     let done = kubesim(&folder, &["check", "."]);
     let (a, b) =
         ("./a.yaml: fine: 1 scenario, 1 object of 1 kind\n", "./b.yaml: fine: 1 scenario, 1 object of 1 kind\n");
-    assert_eq!((done.code, done.out), (2, format!("{a}{b}./c.yaml: 1 error\n")), "{}", done.err);
+    assert_eq!(
+        (done.code, done.out),
+        (2, format!("{a}{b}./c.yaml: 1 error; docs/errors.md explains their codes\n")),
+        "{}",
+        done.err
+    );
     // With one scenario they belong together, as for a run.
     fs::remove_file(folder.join("b.yaml")).unwrap();
     fs::write(folder.join("c.yaml"), POD).unwrap();
     let done = kubesim(&folder, &["check", "a.yaml", "c.yaml"]);
-    assert_eq!((done.code, done.out.as_str()), (2, "a.yaml and 1 more file: 1 error\n"));
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (2, "a.yaml and 1 more file: 1 error; docs/errors.md explains their codes\n")
+    );
     assert!(done.err.contains("error[E0009]: metadata.name: pod/p is given twice"), "{}", done.err);
 }
 
@@ -118,4 +126,42 @@ fn what_is_not_read_yet_is_named_and_never_alone_enough() {
     assert_eq!(beside.err.matches("notice[E0007]").count(), 2, "{}", beside.err);
     let run = kubesim(&folder, &["run", "pod.yaml", "kubelet.yaml", "--out", "here"]);
     assert!(run.code == 0 && run.err.contains("notice: a KubeletConfiguration is not read yet"), "{}", run.err);
+}
+
+#[test]
+fn a_new_scenario_runs_and_holds_what_it_promises() {
+    let folder = folder("new");
+    let done = kubesim(&folder, &["new", "spike"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "spike.yaml is written; try: kubesim run spike.yaml\n"),
+        "{}",
+        done.err
+    );
+    let text = fs::read_to_string(folder.join("spike.yaml")).unwrap();
+    assert!(text.starts_with("# yaml-language-server: $schema="), "{text}");
+    let run = kubesim(&folder, &["run", "spike.yaml"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("Expectations: 3 of 3 met") && run.err.is_empty(), "{}{}", run.out, run.err);
+    // The expectations are about what it shows: without the scaling they fail.
+    let calm = kubesim(&folder, &["run", "spike.yaml", "--quiet", "--set", "spec.timeline=[]"]);
+    assert_eq!(calm.code, 1, "{}", calm.err);
+    let again = kubesim(&folder, &["new", "spike"]);
+    assert!(again.code == 2 && again.err.contains("spike.yaml is there already"), "{}", again.err);
+    assert_eq!(fs::read_to_string(folder.join("spike.yaml")).unwrap(), text);
+    let bad = kubesim(&folder, &["new", "../My Spike.yaml"]);
+    assert!(bad.code == 2 && bad.err.contains("for example `my-spike`"), "{}", bad.err);
+    let shown = kubesim(&folder, &["new", "-"]);
+    assert_eq!((shown.code, shown.out), (0, text.replace("spike", "example")));
+    assert_eq!(kubesim_fed(&folder, &["check", "-"], &text).code, 0);
+}
+
+#[test]
+fn the_schema_is_printed_as_it_is_committed() {
+    let done = kubesim(&folder("schema"), &["schema"]);
+    let committed =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenario.schema.json")).unwrap();
+    assert!(done.code == 0 && done.out == committed, "{}", done.err);
+    let schema: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
 }

@@ -233,3 +233,174 @@ fn a_folder_of_results_holds_its_input_and_can_be_asked_again() {
     fs::remove_file(results.join("scenario.yaml")).unwrap();
     assert!(Replay::open(&results, Some("base")).unwrap_err().to_string().contains("run the scenario again"));
 }
+
+/// Runs a shipped scenario in an empty folder.
+fn ran(test: &str, name: &str) -> PathBuf {
+    let folder = folder(test);
+    ok(&folder, &["run", scenario(name).to_str().unwrap(), "--quiet"]);
+    folder
+}
+
+/// What each command line prints, errors included.
+fn transcript(folder: &Path, lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let done = kubesim(folder, &line.split(' ').collect::<Vec<_>>());
+        let code = if done.code == 0 { String::new() } else { format!("exit {}\n", done.code) };
+        text.push_str(&format!("$ kubesim {line}\n{}{}{code}\n", done.out, done.err));
+    }
+    text
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn get_prints_what_kubectl_prints() {
+    let folder = ran("get", "quickstart");
+    let lines = [
+        "get pods output/quickstart",
+        "get po -o wide --at=1s output/quickstart",
+        "get pods -l app=web --field-selector=spec.nodeName=node-2 --at=90s output/quickstart",
+        "get deploy,rs --at=3m1s output/quickstart",
+        "get all -A --at=61s output/quickstart",
+        "get nodes --at=2m --show-labels output/quickstart",
+        "get no -o wide output/quickstart",
+        "get ns,lease -A --at=10s --no-headers output/quickstart",
+        "get events --field-selector=involvedObject.kind=Deployment output/quickstart",
+        "get ev -o wide --at=1s output/quickstart",
+        "get deploy,no -o name --in=output/quickstart",
+        "get deploy/web --at=0s -o yaml output/quickstart",
+        "get namespaces -o json output/quickstart",
+        "get pods -n kube-system output/quickstart",
+        "get pods --at=0s -o yaml output/quickstart",
+        "get pod nope deploy output/quickstart",
+        "get deploy/web pod/nope output/quickstart",
+        "get gizmos output/quickstart",
+        "get pods --field-selector=spec.color=red output/quickstart",
+        "get pods --at=6m output/quickstart",
+        "get pods web -l app=web output/quickstart",
+        "get pods",
+        "get pods somewhere/else",
+    ];
+    snapshot("inspect-get", &transcript(&folder, &lines));
+}
+
+#[test]
+fn describe_prints_what_kubectl_prints() {
+    let folder = ran("describe", "quickstart");
+    let lines = [
+        "describe pod web-f8ldp88bz9-nkm7b --at=3s output/quickstart",
+        "describe deploy/web --at=181s output/quickstart",
+        "describe rs output/quickstart",
+        "describe node node-2 --at=150s output/quickstart",
+        "describe ns default output/quickstart",
+        "describe lease node-1 -n kube-node-lease --at=1m output/quickstart",
+        "describe pod -l app=web --show-events=false --at=10ms output/quickstart",
+        "describe pod nope output/quickstart",
+    ];
+    snapshot("inspect-describe", &transcript(&folder, &lines));
+}
+
+#[test]
+fn events_prints_what_kubectl_prints() {
+    let folder = ran("events", "dropped-watch-event");
+    let lines = [
+        "events output/dropped-watch-event --variant=base",
+        "events output/dropped-watch-event --variant=store --for=deploy/api --at=1m",
+        "events output/dropped-watch-event --variant=store -A --types=Normal --no-headers --at=2s",
+        "events output/dropped-watch-event --variant=store --types=Warning",
+        "events output/dropped-watch-event --for=api --variant=store",
+        "events output/dropped-watch-event",
+        // What the scenario is about: the store holds two pods, and the status says three.
+        "get deploy,pods output/dropped-watch-event --variant=store --at=3m",
+        "get deploy,pods output/dropped-watch-event --variant=store",
+        "get deploy,pods output/dropped-watch-event --variant=base --at=5m5.5s",
+        "get rs output/dropped-watch-event --variant=bse",
+    ];
+    snapshot("inspect-events", &transcript(&folder, &lines));
+}
+
+#[test]
+fn the_final_state_can_be_run_again() {
+    let folder = ran("state", "quickstart");
+    let results = folder.join("output/quickstart");
+    let listed = ok(&folder, &["get", "ns,no,po,rs,deploy", "-A", "-o", "yaml", "output/quickstart"]);
+    let state = fs::read_to_string(results.join("state.yaml")).unwrap();
+    assert!(state == listed, "state.yaml is what `get -o yaml` prints");
+    ok(&folder, &["run", "output/quickstart/state.yaml", "--quiet", "--out=again"]);
+    let pods = |folder_of: &str| ok(&folder, &["get", "pods", "-o", "name", folder_of]);
+    assert_eq!(pods("again"), pods("output/quickstart"), "nothing is made anew, nothing is lost");
+    let ready = ok(&folder, &["get", "deploy", "--no-headers", "again"]);
+    assert!(ready.starts_with("web   5/5"), "{ready}");
+}
+
+#[test]
+fn results_of_another_version_are_shown_with_a_notice() {
+    let folder = ran("version", "quickstart");
+    let path = folder.join("output/quickstart/summary.json");
+    let summary = fs::read_to_string(&path).unwrap();
+    let hash = serde_json::from_str::<Value>(&summary).unwrap()["hash"].as_str().unwrap().to_string();
+    fs::write(&path, summary.replace(&hash, "0123").replace(env!("CARGO_PKG_VERSION"), "0.0.9")).unwrap();
+    let done = kubesim(&folder, &["get", "pods", "output/quickstart"]);
+    assert!(done.code == 0 && done.out.contains("Running"), "{}{}", done.out, done.err);
+    assert!(done.err.contains("notice:") && done.err.contains("written by kubesim 0.0.9"), "{}", done.err);
+}
+
+#[test]
+fn every_notice_that_is_printed_is_kept() {
+    let folder = folder("notices");
+    let text = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: notices}
+spec:
+  duration: 1m
+  controlPlane: {scheduler: {flags: ["--v=4"]}}
+  timeline: [{at: 10s, kubectl: "delete pod nobody"}]
+  variants: [{name: more, set: {"shop/deployment/api:spec.replicas": 3}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+"#;
+    let workload = common::workload("Deployment", "api", 2)
+        .replace("metadata: {name: api}", "metadata: {name: api, namespace: shop}");
+    fs::write(folder.join("notices.yaml"), format!("{text}{workload}")).unwrap();
+    let done = kubesim(&folder, &["run", "notices.yaml", "--until=2m"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let printed: Vec<&str> = done.err.lines().filter_map(|line| line.strip_prefix("notice: ")).collect();
+    let summary: Value =
+        serde_json::from_slice(&fs::read(folder.join("output/notices/summary.json")).unwrap()).unwrap();
+    let words = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|notice| notice.as_str().unwrap().to_string()).collect()
+    };
+    let kept = words(&summary["notices"]);
+    for part in [
+        "no Node is given",
+        "--v of kube-scheduler has no effect",
+        "v1 Service",
+        "namespace shop",
+        "--until 2m",
+        "nobody",
+    ] {
+        assert!(kept.iter().any(|notice| notice.contains(part)), "{part} is not in {kept:?}");
+    }
+    for notice in &printed {
+        let own = notice
+            .split_once(": ")
+            .filter(|(variant, _)| ["base", "more"].contains(variant))
+            .map_or(*notice, |(_, own)| own);
+        assert!(kept.iter().any(|kept| kept == own), "{notice} is not in {kept:?}");
+        assert!(
+            ["base", "more"]
+                .iter()
+                .enumerate()
+                .any(|(index, _)| words(&summary["variants"][index]["notices"]).contains(&own.to_string()))
+        );
+    }
+    assert!(printed.len() >= kept.len(), "{printed:?} {kept:?}");
+}

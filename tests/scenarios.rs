@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use kubesim::component::MetricSink;
 use kubesim::experiment::single::{self, NoProgress};
-use kubesim::model::{Action, Kind, Object, Record, Span};
+use kubesim::model::{Action, Distribution, Kind, Object, Record, Span};
 use kubesim::probes::metrics;
 use kubesim::scenario::Overrides;
-use kubesim::sim::plan::{CommandVerb, DropStage, FaultAction, ResyncPlan, WatchEventType};
+use kubesim::sim::plan::{CommandVerb, ComponentPlan, DropStage, FaultAction, ResyncPlan, WatchEventType};
 use kubesim::sim::{Plan, World};
 
 use common::{label, objects, plan, plans, run, run_until, scenario, scenario_files, shipped};
@@ -258,11 +258,21 @@ fn ml_training_waits_for_room_and_for_nothing_else() {
 }
 
 #[test]
+fn the_keys_of_sweep_workers_wait_for_workers_and_client_only() {
+    let mut without = plan("sweep-workers", "");
+    without.processes[0].client = None;
+    let ComponentPlan::ReplicaSet(queue) = &mut without.processes[0].components[0] else { panic!("another order") };
+    queue.reconcile_time = Distribution::ZERO;
+    let waits = "metric(\"workqueue_depth\", {\"name\": \"replicaset\"}) > 0.0";
+    assert_eq!(failures(without), [format!("at 1s {waits}")]);
+}
+
+#[test]
 fn every_shipped_scenario_has_a_counter_test() {
     let names: Vec<_> = scenario_files().iter().map(|file| file.file_stem().unwrap().to_owned()).collect();
     assert_eq!(
         names,
-        ["dedup", "dropped-watch-event", "ml-training", "quickstart"],
+        ["dedup", "dropped-watch-event", "ml-training", "quickstart", "sweep-workers"],
         "write a counter-test here for the new one"
     );
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::inspect::arguments;
 use crate::model::Span;
 use crate::rules::go_duration;
 
@@ -21,6 +22,15 @@ const RUN_EXAMPLES: &str = "  \
 
   # Read a scenario and its manifests from several files, and print the result as data
   kubesim run scenario.yaml manifests/ -o json";
+const SWEEP_EXAMPLES: &str = "  \
+# Run every point of spec.sweep as often as the scenario says; results go to output/sweep-workers-sweep
+  kubesim sweep scenarios/sweep-workers.yaml
+
+  # More replications, another seed, on two threads
+  kubesim sweep scenarios/sweep-workers.yaml --replications=50 --seed=7 --threads=2
+
+  # Means, intervals and the best point as data
+  kubesim sweep scenarios/sweep-workers.yaml -o json";
 const WHY_EXAMPLES: &str = "  \
 # Why did this pod come to be as it is?
   kubesim why pod/api-7d4b9c-x2k8p output/quickstart
@@ -57,6 +67,14 @@ pub enum Command {
         next_line_help = true
     )]
     Run(RunArguments),
+    /// Run every point of a scenario's sweep, with statistics and charts over all of them
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim sweep FILE... [options]",
+        before_help = SWEEP_EXAMPLES,
+        next_line_help = true
+    )]
+    Sweep(SweepArguments),
     /// Print the chain of causes behind an object of a finished run
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -65,6 +83,38 @@ pub enum Command {
         next_line_help = true
     )]
     Why(WhyArguments),
+    /// Print why a pod of a finished run is on its node, or on none
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim explain [NAMESPACE/]pod/NAME (DIR | --in=DIR) [options]",
+        before_help = super::explain::EXAMPLES,
+        next_line_help = true
+    )]
+    Explain(super::explain::ExplainArguments),
+    /// Print objects of a finished run, at its end or at any instant
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim get TYPE[,TYPE...] [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::GET_EXAMPLES,
+        next_line_help = true
+    )]
+    Get(arguments::GetArguments),
+    /// Print objects of a finished run in words, with their events
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim describe TYPE [NAME... | -l SELECTOR] (DIR | --in=DIR) [options]",
+        before_help = arguments::DESCRIBE_EXAMPLES,
+        next_line_help = true
+    )]
+    Describe(arguments::DescribeArguments),
+    /// Print the events of a finished run in order of time
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim events (DIR | --in=DIR) [options]",
+        before_help = arguments::EVENTS_EXAMPLES,
+        next_line_help = true
+    )]
+    Events(arguments::EventsArguments),
     /// Say what files hold and what is wrong with them, without running anything
     #[command(
         help_template = COMMAND_TEMPLATE,
@@ -73,6 +123,22 @@ pub enum Command {
         next_line_help = true
     )]
     Check(super::check::CheckArguments),
+    /// Write a commented scenario to start from
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim new NAME",
+        before_help = super::new::EXAMPLES,
+        next_line_help = true
+    )]
+    New(super::new::NewArguments),
+    /// Print the JSON Schema of a Scenario, with which editors complete and check it
+    #[command(
+        help_template = COMMAND_TEMPLATE,
+        override_usage = "kubesim schema",
+        before_help = super::schema::EXAMPLES,
+        next_line_help = true
+    )]
+    Schema(super::schema::SchemaArguments),
 }
 
 /// Arguments of `kubesim run`.
@@ -84,6 +150,9 @@ pub struct RunArguments {
     /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Replication of a sweep that is to be run again; with another number the same scenario has other luck
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub replication: u64,
     /// Stop after this much virtual time, for example 90s or 1h30m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub until: Option<Span>,
@@ -111,6 +180,49 @@ pub struct RunArguments {
     #[arg(long)]
     pub allow_outside: bool,
     /// Stop each world after this many events of the simulation; the results are then marked partial
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub event_budget: Option<u64>,
+}
+
+/// Arguments of `kubesim sweep`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct SweepArguments {
+    /// Files and folders with one Scenario that has spec.sweep, and any manifests
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Runs of each point, instead of the scenario's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub replications: Option<u64>,
+    /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Threads to run on, by default as many as the machine has; the results are the same for any number
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+    /// Stop each run after this much virtual time, for example 90s or 1h30m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub until: Option<Span>,
+    /// Folder for the results, by default output/NAME-sweep. A folder of earlier results is replaced, any other that is
+    /// not empty is refused
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What to print: table for people, json or yaml for scripts
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
+    pub output: Format,
+    /// Print only errors
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
+    /// Set a value at every point, for example spec.model.resync=relist; may be given several times. What the grid sets
+    /// counts more
+    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Let the scenario name files outside its own folder
+    #[arg(long)]
+    pub allow_outside: bool,
+    /// Stop each run after this many events of the simulation; its row is then marked partial
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub event_budget: Option<u64>,
 }
@@ -155,7 +267,12 @@ pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+/// A Go duration that is not negative.
+/// Reads a duration that is not negative.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn duration(text: &str) -> Result<Span, String> {
     match go_duration::parse(text) {
         Ok(ns) if ns >= 0 => Ok(Span(ns)),
         Ok(_) => Err("must not be negative".to_string()),

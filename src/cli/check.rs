@@ -111,7 +111,7 @@ fn line(group: &Group) -> String {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     match errors {
         0 => format!("{name}: fine: {}", contents(&group.examined.found)),
-        _ => format!("{name}: {}", counted(errors, "error")),
+        _ => format!("{name}: {}; docs/errors.md explains their codes", counted(errors, "error")),
     }
 }
 

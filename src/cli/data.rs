@@ -1,6 +1,7 @@
 //! The result of a run as data, for scripts: `-o json` and `-o yaml`.
 
 use anyhow::Context;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::experiment::single::Outcome;
@@ -38,6 +39,19 @@ pub fn value(outcomes: &[Outcome], folder: &str) -> anyhow::Result<Value> {
 /// None that is known of.
 pub fn to_json(value: &Value) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n")
+}
+
+/// JSON as kubectl indents it, with a line end.
+///
+/// # Errors
+/// None that is known of.
+pub fn to_kubectl_json(value: &Value) -> anyhow::Result<String> {
+    let mut text = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
+    value.serialize(&mut serializer).context("cannot write JSON")?;
+    text.push(b'\n');
+    String::from_utf8(text).context("JSON is UTF-8")
 }
 
 /// YAML with a line end.

@@ -1,18 +1,30 @@
 //! The command line: the only room that prints, reads wall time, or uses anyhow.
 //!
-//! [`args`] (its words), a file a subcommand ([`run`], [`why`], [`check`](mod@check)), what they print ([`result`],
-//! [`data`], [`workloads`], [`reasons`], [`table`]), how far a run is ([`progress`]), and how the program ends
-//! ([`exit`], [`bug`]).
+//! [`args`] (its words) and slips in them ([`slips`]); a file a subcommand ([`run`], [`sweep`], [`why`], [`explain`],
+//! [`get`], [`describe`](mod@describe), [`events`], [`check`](mod@check), [`new`](mod@new), [`schema`](mod@schema)); asking
+//! a finished run ([`inspect`], [`columns`]); what runs print ([`result`], [`sweep_result`], [`data`], [`workloads`],
+//! [`reasons`], [`table`]); how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
 pub mod bug;
 pub mod check;
+pub mod columns;
 pub mod data;
+pub mod describe;
+pub mod events;
 pub mod exit;
+pub mod explain;
+pub mod get;
+pub mod inspect;
+pub mod new;
 pub mod progress;
 pub mod reasons;
 pub mod result;
 pub mod run;
+pub mod schema;
+pub mod slips;
+pub mod sweep;
+pub mod sweep_result;
 pub mod table;
 pub mod why;
 pub mod workloads;
@@ -36,6 +48,10 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
             // Help and version are no mistakes; clap gives them 0 and mistakes 2, as we do.
             Err(answer) => {
                 let is_mistake = answer.use_stderr();
+                if let Some(text) = slips::unknown_command(&answer) {
+                    print_error(&text);
+                    return Exit::BadInput;
+                }
                 // A closed terminal is nobody's mistake.
                 let _ = answer.print();
                 return if is_mistake { Exit::BadInput } else { Exit::Done };
@@ -43,21 +59,29 @@ pub fn main(command_line: impl IntoIterator<Item = OsString>) -> Exit {
         };
         let done = match &arguments.command {
             Some(Command::Run(arguments)) => run::run(arguments, &report),
+            Some(Command::Sweep(arguments)) => sweep::run(arguments),
             Some(Command::Why(arguments)) => why::run(arguments),
+            Some(Command::Explain(arguments)) => explain::run(arguments),
+            Some(Command::Get(arguments)) => get::run(arguments),
+            Some(Command::Describe(arguments)) => describe::run(arguments),
+            Some(Command::Events(arguments)) => events::run(arguments),
             Some(Command::Check(arguments)) => check::check(arguments),
+            Some(Command::New(arguments)) => new::new(arguments),
+            Some(Command::Schema(arguments)) => schema::schema(arguments),
             None => print(&Arguments::command().render_help().to_string()).map(|()| Exit::Done),
         };
         done.unwrap_or_else(|error| {
-            print_error(&describe(&error));
+            print_error(&in_words(&error));
             Exit::of(&error)
         })
     })
 }
 
 /// An error as people read it; problems of a scenario are shown with their places.
-fn describe(error: &anyhow::Error) -> String {
+fn in_words(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Diagnostics>() {
         Some(problems) => problems.render(has_color(&io::stderr())),
+        None if error.to_string().starts_with("Error from server") => error.to_string(),
         None => format!("error: {error:#}"),
     }
 }

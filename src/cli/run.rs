@@ -17,7 +17,7 @@ use crate::report::OutputFolder;
 use crate::scenario::{self, Loaded, Overrides, resolved};
 
 /// Folder of the results, below the current one, of scenarios for which none is named.
-const RESULTS: &str = "output";
+pub const RESULTS: &str = "output";
 
 /// Runs a scenario, writes its results and prints what became of it.
 ///
@@ -80,6 +80,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
     }
     for plan in &mut loaded.plans {
         plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+        plan.replication = arguments.replication;
     }
     Ok(loaded)
 }
@@ -112,6 +113,7 @@ fn reproduce(arguments: &RunArguments, seed: u64) -> String {
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
     };
+    option("--replication", Some(arguments.replication).filter(|number| *number > 0).map(|number| number.to_string()));
     option("--until", arguments.until.map(|until| until.to_string()));
     option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
     option("--nodes", arguments.nodes.clone());
@@ -123,7 +125,7 @@ fn reproduce(arguments: &RunArguments, seed: u64) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_string()

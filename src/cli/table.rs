@@ -7,12 +7,19 @@ const GAP: usize = 3;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    /// Rows that are no header begin here.
+    first: usize,
 }
 
 impl Table {
     /// A table with a header.
     pub fn new(header: &[&str]) -> Table {
-        Table { rows: vec![header.iter().map(|cell| cell.to_string()).collect()] }
+        Table { rows: vec![header.iter().map(|cell| cell.to_string()).collect()], first: 1 }
+    }
+
+    /// A table without one.
+    pub fn headless() -> Table {
+        Table::default()
     }
 
     /// Adds a row.
@@ -22,7 +29,7 @@ impl Table {
 
     /// Whether there is nothing but the header.
     pub fn is_empty(&self) -> bool {
-        self.rows.len() < 2
+        self.rows.len() <= self.first
     }
 
     /// The lines, each with a line end and no space before it; empty without rows.

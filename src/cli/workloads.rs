@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::inspect::pod_row::pod_row;
 use super::table::Table;
 
 /// Deployments, ReplicaSets that belong to none, and a line of nodes; each with the pods that belong to it, counted by
@@ -45,41 +46,9 @@ pub fn render(objects: &[Value]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What `kubectl get pods` shows as STATUS. Upstream: pkg/printers/internalversion/printers.go (printPod), v1.36, without
-/// init containers.
+/// What `kubectl get pods` shows as STATUS.
 pub fn pod_status(pod: &Value) -> String {
-    let status = &pod["status"];
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_string);
-    let phase = text(&status["phase"]).unwrap_or_default();
-    let mut reason = text(&status["reason"]).unwrap_or_else(|| phase.clone());
-    let containers = status["containerStatuses"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut has_running = false;
-    // The first container is looked at last: its reason wins.
-    for container in containers.iter().rev() {
-        let (waiting, terminated) = (&container["state"]["waiting"], &container["state"]["terminated"]);
-        if let Some(why) = text(&waiting["reason"]) {
-            reason = why;
-        } else if let Some(why) = text(&terminated["reason"]) {
-            reason = why;
-        } else if let Some(signal) = terminated["signal"].as_i64().filter(|signal| *signal != 0) {
-            reason = format!("Signal:{signal}");
-        } else if let Some(code) = terminated["exitCode"].as_i64() {
-            reason = format!("ExitCode:{code}");
-        } else if container["ready"] == true && container["state"]["running"].is_object() {
-            has_running = true;
-        }
-    }
-    if reason == "Completed" && has_running {
-        reason = if is_true(pod, "Ready") { "Running" } else { "NotReady" }.to_string();
-    }
-    if pod["metadata"]["deletionTimestamp"].is_string() {
-        if status["reason"] == "NodeLost" {
-            reason = "Unknown".to_string();
-        } else if !matches!(phase.as_str(), "Succeeded" | "Failed") {
-            reason = "Terminating".to_string();
-        }
-    }
-    reason
+    pod_row(pod).status
 }
 
 /// Kind, namespace, name; those of pods without owner have neither kind nor name.

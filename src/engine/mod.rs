@@ -3,11 +3,12 @@
 //! - [`calendar`]: what happens next, in (time, sequence) order, with cancellation and a count of the work left.
 //! - [`draws`]: random bits as a function of a key, never of who came first.
 //! - [`sampling`]: from bits to spans of the distributions in `model::distribution`.
+//! - [`normal`]: quantiles of the normal distribution.
 
 pub mod calendar;
 pub mod draws;
 mod heap;
-mod normal;
+pub mod normal;
 pub mod sampling;
 
 pub use calendar::{Calendar, EventId, Nature};

@@ -91,7 +91,7 @@ const FAR_TAIL: Rational = Rational {
 };
 
 /// The standard normal quantile of a probability strictly between 0 and 1.
-pub(super) fn quantile(probability: f64) -> f64 {
+pub fn quantile(probability: f64) -> f64 {
     debug_assert!(probability > 0.0 && probability < 1.0, "a quantile needs a probability inside (0, 1)");
     let centred = probability - 0.5;
     if centred.abs() <= 0.425 {
@@ -104,7 +104,7 @@ pub(super) fn quantile(probability: f64) -> f64 {
 }
 
 /// The standard normal probability of falling below `x`.
-pub(super) fn probability_below(x: f64) -> f64 {
+pub fn probability_below(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 

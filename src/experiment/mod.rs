@@ -1,7 +1,13 @@
-//! Running plans: one world with everything that looks at it. Sweeps build on this.
+//! Running plans: one world with everything that looks at it ([`single`]), and sweeps over many ([`sweep`], with
+//! [`statistics`], [`sweep_summary`] and [`sweep_charts`]).
 
 pub mod ages;
+pub mod explain;
 pub mod replay;
 pub mod samples;
 pub mod single;
+pub mod statistics;
+pub mod sweep;
+pub mod sweep_charts;
+pub mod sweep_summary;
 pub mod watcher;

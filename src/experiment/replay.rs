@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::model::scheduling::SchedulingNote;
 use crate::model::time::SECOND_NS;
 use crate::model::{Record, Span, Time};
 use crate::report::summary;
@@ -249,6 +250,10 @@ impl Observer for Looking<'_> {
     fn record(&mut self, record: &Record) {
         self.trace.record(record);
         self.observer.record(record);
+    }
+
+    fn explained(&mut self, now: Time, note: &SchedulingNote) {
+        self.observer.explained(now, note);
     }
 }
 

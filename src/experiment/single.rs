@@ -13,6 +13,7 @@ use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
 use crate::report::output_folder::{OutputError, OutputFolder};
+use crate::report::state;
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
 use crate::sim::plan::{End, FaultAction, FaultPlan};
@@ -107,10 +108,13 @@ pub fn run(
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &mut watcher, ended_at - plan.start_at);
+    let final_objects = final_objects(&world);
     if let Some((folder, prefix)) = folder {
-        match close_files(&mut watcher, folder, prefix) {
+        let closed = close_files(&mut watcher, folder, prefix);
+        match closed.and_then(|()| write_state(&final_objects, folder, prefix)) {
             Err(error) if error.is_disk_full() => {
                 let names: Vec<String> = FILES.iter().map(|name| format!("{prefix}{name}")).collect();
+                folder.discard(&format!("{prefix}{}", state::FILE_NAME))?;
                 folder.make_room(&names)?;
                 mark_full_disk(&mut summary);
             }
@@ -123,11 +127,26 @@ pub fn run(
     Ok(Outcome {
         summary,
         chart_data,
-        final_objects: final_objects(&world),
+        final_objects,
         ending,
         events: world.counters().events,
         simulated: world.ended_at() - plan.start_at,
     })
+}
+
+/// Runs one plan for its summary only: nothing is sampled, written or drawn. The summary is that of [`run`].
+///
+/// # Errors
+/// The plan's objects are refused.
+pub fn measure(plan: &Arc<Plan>) -> Result<Summary, RunError> {
+    let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
+    let expectations = Expectations::new(&plan.expectations, &plan.variant, plan.start_at).map_err(RunError::Plan)?;
+    let mut watcher = Watcher::without_samples(plan.start_at, expectations, &NoProgress);
+    let ending = world.run(&mut watcher);
+    watcher.finish(&world);
+    let mut summary = summarise(plan, &world, &watcher, ending);
+    summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
+    Ok(summary)
 }
 
 /// What a run writes while it goes on.
@@ -158,6 +177,12 @@ fn close_files(watcher: &mut Watcher<'_>, folder: &OutputFolder, prefix: &str) -
     files.trace.finish().map(drop).map_err(failed(FILES[0]))?;
     files.events.finish().map(drop).map_err(failed(FILES[1]))?;
     files.metrics.finish().map(drop).map_err(failed(FILES[2]))
+}
+
+fn write_state(objects: &[Json], folder: &OutputFolder, prefix: &str) -> Result<(), OutputError> {
+    let name = format!("{prefix}{}", state::FILE_NAME);
+    let mut file = folder.create(&name)?;
+    state::write(objects, &mut file).map_err(|error| folder.write_error(&name, error))
 }
 
 fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) -> Summary {
@@ -273,7 +298,7 @@ pub fn run_all(
 }
 
 /// Folder of the charts.
-const CHARTS: &str = "charts";
+pub const CHARTS: &str = "charts";
 
 /// The summary on top: the run's own, or that over all variants.
 pub fn top_summary(outcomes: &[Outcome]) -> Summary {

@@ -66,6 +66,8 @@ pub struct Watcher<'a> {
     grid: SampleGrid,
     unsampled: bool,
     sampled_at: Option<Time>,
+    /// Metrics are sampled, for metrics.csv and charts.
+    takes_samples: bool,
 }
 
 impl<'a> Watcher<'a> {
@@ -100,14 +102,20 @@ impl<'a> Watcher<'a> {
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
             unsampled: true,
             sampled_at: None,
+            takes_samples: true,
         }
+    }
+
+    /// An observer of a run of which only the summary is wanted.
+    pub fn without_samples(start: Time, expectations: Expectations, progress: &'a dyn Progress) -> Watcher<'a> {
+        Watcher { takes_samples: false, ..Watcher::new(start, Span::ZERO, expectations, None, progress, 0) }
     }
 
     /// The run is over: expectations that are open are judged, and metrics sampled once more.
     pub fn finish(&mut self, world: &World) {
         let now = world.ended_at();
         self.expectations.finish(now, &WorldView { world, now });
-        if self.sampled_at != Some(now) {
+        if self.takes_samples && self.sampled_at != Some(now) {
             self.sample(now, world);
         }
     }
@@ -258,16 +266,23 @@ impl Observer for Watcher<'_> {
         self.write_events(now, world);
         self.note_ready_pods(now, world);
         self.ages.measure(now, world, &mut self.samples);
-        self.note_depths(now, world);
+        if self.takes_samples {
+            self.note_depths(now, world);
+        } else {
+            self.touched_queues.clear();
+        }
         let changed = self.changed(world);
         self.expectations.observe(now, &changed, &WorldView { world, now });
         if self.grid.is_due(now) {
-            self.sample(now, world);
+            match self.takes_samples {
+                true => self.sample(now, world),
+                false => self.ages.compact(),
+            }
         }
     }
 
     fn next_look(&self) -> Option<Time> {
-        let sample = self.unsampled.then_some(self.grid.next_sample());
+        let sample = (self.unsampled && self.takes_samples).then_some(self.grid.next_sample());
         self.expectations.next_deadline().into_iter().chain(sample).min()
     }
 

@@ -1,7 +1,8 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
 //!
 //! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`],
-//! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of).
+//! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
+//! [`scheduling`] (what the scheduler thought).
 
 pub mod api;
 pub mod condition;
@@ -18,6 +19,7 @@ pub mod object;
 pub mod pod;
 pub mod record;
 pub mod resources;
+pub mod scheduling;
 pub mod time;
 pub mod workload;
 

@@ -135,7 +135,7 @@ fn container_status(observed: &Observed<'_>, index: usize, container: &Container
         Progress::ImageMissing => ContainerState::Waiting { reason: Name::from("ErrImageNeverPull") },
         _ => ContainerState::Waiting { reason: Name::from(waiting) },
     };
-    ContainerStatus { name: container.name.clone(), ready, restart_count: 0, state }
+    ContainerStatus { name: container.name.clone(), ready, restart_count: 0, state, held: None }
 }
 
 /// What a condition is to become: status, reason, message.

@@ -4,6 +4,7 @@
 //! a machine without fonts makes the same picture. [`charts`] builds the charts that a run leaves behind. Consumes plain
 //! series; never sees the world. The same chart gives the same bytes.
 
+pub mod band;
 pub mod chart;
 pub mod charts;
 pub mod palette;

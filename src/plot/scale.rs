@@ -94,6 +94,17 @@ impl Axis {
         Axis { low: 0.0, high, ticks }
     }
 
+    /// The axis of values from at most `low` to at least `high`; both ends are ticks.
+    pub fn between(low: f64, high: f64) -> Axis {
+        const MOST_TICKS: f64 = 5.0;
+        let step = round_step(if high > low { (high - low) / MOST_TICKS } else { high.abs().max(1.0) / MOST_TICKS });
+        let first = (low / step + 1e-6).floor();
+        let last = (high / step - 1e-6).ceil().max(first + 1.0);
+        let count = (last - first) as u32;
+        let ticks = (0..=count).map(|n| (first + f64::from(n)) * step).map(|value| (value, tidy_number(value)));
+        Axis { low: first * step, high: last * step, ticks: ticks.collect() }
+    }
+
     /// The pixel of a value between pixel `from` (of `low`) and pixel `to` (of `high`); values outside go to the ends.
     pub fn pixel(&self, value: f64, from: i32, to: i32) -> i32 {
         let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
@@ -161,6 +172,15 @@ mod tests {
         // 0.0145 / 5 = 0.0029 -> step 0.005; the end is 0.015, closer than 5 % of a step? 0.0005 > 0.00025: no more room.
         assert_eq!(texts(&Axis::values(0.0145, ValueKind::Measures)), ["0", "0.005", "0.01", "0.015"]);
         assert_eq!(texts(&Axis::values(0.3, ValueKind::Measures))[1], "0.1");
+    }
+
+    #[test]
+    fn an_axis_between_two_values_has_round_ends() {
+        // (5120 - 5013) / 5 = 21.4: a step of 50, from 5000 to 5150.
+        assert_eq!(texts(&Axis::between(5_013.0, 5_120.0)), ["5000", "5050", "5100", "5150"]);
+        // Equal values: 7 / 5 = 1.4, a step of 2, one step around them.
+        assert_eq!(texts(&Axis::between(7.0, 7.0)), ["6", "8"]);
+        assert_eq!(texts(&Axis::between(0.3, 0.5)), ["0.3", "0.35", "0.4", "0.45", "0.5"]);
     }
 
     #[test]

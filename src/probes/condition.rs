@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::calls::{Argument, Call, FUNCTIONS, NoReading, Reading, usage, written};
 use super::observed::{Changed, Observed};
+use crate::model::Key;
 use crate::rules::suggest;
 
 /// Variables that stand for calls are named `@0`, `@1`, ...: no identifier of CEL begins like this.
@@ -128,6 +129,22 @@ impl Condition {
     /// What it depends on: it need not be evaluated again before one of these changes.
     pub fn references(&self) -> Changed {
         self.references
+    }
+
+    /// The objects that it names.
+    pub fn objects(&self) -> impl Iterator<Item = &Key> {
+        self.calls.iter().filter_map(|(call, _)| match call {
+            Call::Object(key) | Call::Exists(key) => Some(key),
+            Call::Count { .. } | Call::Metric { .. } => None,
+        })
+    }
+
+    /// The metrics that it names.
+    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().filter_map(|(call, _)| match call {
+            Call::Metric { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether it holds.

@@ -4,10 +4,12 @@
 //! means, docs/outputs.md what each file holds. Nothing here depends on a path, a machine or a clock.
 
 pub mod chain;
+pub mod explain;
 pub mod kpis;
 pub mod output_folder;
 pub mod quantile;
 pub mod staleness;
+pub mod state;
 pub mod summary;
 pub mod why;
 

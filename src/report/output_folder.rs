@@ -174,13 +174,14 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Removes a folder of the results that could not be finished.
+    /// Removes a file or folder of the results that could not be finished.
     ///
     /// # Errors
     /// The system refuses.
     pub fn discard(&self, name: &str) -> Result<(), OutputError> {
         let path = self.path_of(name);
-        match fs::remove_dir_all(&path) {
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match removed {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("cannot remove", &path, error)),
             _ => Ok(()),
         }

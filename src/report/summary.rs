@@ -8,6 +8,8 @@ use crate::model::Map;
 pub const API_VERSION: &str = "kubesim.dev/v1alpha1";
 /// `kind` of a summary.
 pub const KIND: &str = "Summary";
+/// `kind` of the summary of a sweep, which marks a folder as ours too.
+pub const SWEEP_KIND: &str = "SweepSummary";
 /// The name of the file.
 pub const FILE_NAME: &str = "summary.json";
 
@@ -172,7 +174,7 @@ pub fn is_ours(text: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(text) else { return false };
     let group = API_VERSION.split_once('/').map_or(API_VERSION, |(group, _)| group);
     let ours = value["apiVersion"].as_str().and_then(|version| version.strip_prefix(group));
-    value["kind"] == KIND && ours.is_some_and(|rest| rest.starts_with('/'))
+    (value["kind"] == KIND || value["kind"] == SWEEP_KIND) && ours.is_some_and(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -243,6 +245,9 @@ mod tests {
         ] {
             assert!(!is_ours(text.as_bytes()), "{text}");
         }
-        assert!(is_ours(b"{\"apiVersion\":\"kubesim.dev/v1\",\"kind\":\"Summary\"}"));
+        for kind in [KIND, SWEEP_KIND] {
+            let text = format!("{{\"apiVersion\":\"kubesim.dev/v1\",\"kind\":\"{kind}\"}}");
+            assert!(is_ours(text.as_bytes()), "{text}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Upstream: component-helpers/resource/helpers.go, pkg/scheduler/framework/types.go, v1.36.
 
-use crate::model::{Container, Name, PodSpec, Resources};
+use crate::model::{Container, ContainerStatus, Name, Pod, PodSpec, Resources, find_condition};
 
 /// CPU a container without a CPU request counts for when nodes are scored, thousandths of a core.
 pub const DEFAULT_CPU_MILLI: i64 = 100;
@@ -28,6 +28,29 @@ pub fn nonzero_requests(spec: &PodSpec) -> Resources {
         defaults.memory_bytes = defaults.memory_bytes.filter(|_| asked.memory_bytes.is_none());
     }
     with_pod_level_and_overhead(spec, aggregate(spec, &defaults))
+}
+
+/// The spec of a pod that is resized in place, with what its containers count for meanwhile: the larger of what they ask for
+/// and what they hold; without what they ask for when the node can never give it. `None` for all other pods.
+pub fn while_resized(pod: &Pod) -> Option<PodSpec> {
+    let status = &pod.status;
+    let held = |container: &Container, statuses: &[ContainerStatus]| {
+        statuses.iter().find(|status| status.name == container.name).and_then(|status| status.held.clone())
+    };
+    if status.containers.iter().chain(&status.init_containers).all(|status| status.held.is_none()) {
+        return None;
+    }
+    let pending = find_condition(&status.conditions, "PodResizePending");
+    let is_infeasible = pending.is_some_and(|pending| pending.reason == "Infeasible");
+    let mut spec = PodSpec::clone(&pod.spec);
+    let regular = spec.containers.iter_mut().map(|container| (container, &status.containers));
+    let sidecars = spec.init_containers.iter_mut().filter(|container| container.is_sidecar);
+    for (container, statuses) in regular.chain(sidecars.map(|container| (container, &status.init_containers))) {
+        if let Some(held) = held(container, statuses) {
+            container.requests = if is_infeasible { Resources::clone(&held) } else { max(&container.requests, &held) };
+        }
+    }
+    Some(spec)
 }
 
 /// Requests of the containers together, without pod level and overhead. `defaults` stand in for what a container does not name.
@@ -155,5 +178,27 @@ mod tests {
         // 0 + 100
         assert_eq!(nonzero_requests(&spec).cpu_milli, Some(100));
         assert_eq!(requests(&spec).memory_bytes, None);
+    }
+
+    #[test]
+    fn resized_pods_count_what_they_hold_too() {
+        let manifest = |status: serde_json::Value| {
+            serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers":
+                [{"name": "c", "image": "c", "resources": {"requests": {"cpu": "1500m"}}}]}, "status": status})
+        };
+        let counted = |status| {
+            let object = crate::rules::codec::decode(&manifest(status)).unwrap();
+            while_resized(object.as_pod().unwrap()).map(|spec| requests(&spec).cpu_milli.unwrap_or(0))
+        };
+        let held = serde_json::json!([{"name": "c", "ready": true, "restartCount": 0, "image": "c", "imageID": "",
+            "resources": {"requests": {"cpu": "500m"}}, "allocatedResources": {"cpu": "1800m"}}]);
+        let infeasible = serde_json::json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
+        // The largest of 1500, 500 and 1800; without the 1500 that the node can never give, of 500 and 1800.
+        assert_eq!(counted(serde_json::json!({"containerStatuses": held})), Some(1_800));
+        let mut smaller = held.clone();
+        smaller[0]["allocatedResources"]["cpu"] = "600m".into();
+        assert_eq!(counted(serde_json::json!({"containerStatuses": smaller})), Some(1_500));
+        assert_eq!(counted(serde_json::json!({"containerStatuses": smaller, "conditions": infeasible})), Some(600));
+        assert_eq!(counted(serde_json::json!({})), None);
     }
 }

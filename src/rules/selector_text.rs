@@ -331,15 +331,26 @@ const FIELDS: [(&str, Field); 9] = [
 /// # Errors
 /// A term without operator, a bad escape, or a field that the simulated kinds do not have.
 pub fn parse_fields(text: &str) -> Result<Vec<FieldRequirement>, String> {
-    let mut requirements = Vec::new();
+    let requirement = |(field, value, negated): (&str, String, bool)| {
+        let known = FIELDS.iter().find(|(name, _)| *name == field);
+        let (_, field) = known.ok_or_else(|| format!("field label not supported: {field}"))?;
+        Ok(FieldRequirement { field: *field, value: Name::from(value), negated })
+    };
+    field_terms(text)?.into_iter().map(requirement).collect()
+}
+
+/// The terms of a field selector, whatever the fields are: field, value, and whether it must differ.
+///
+/// # Errors
+/// A term without operator, or a bad escape.
+pub fn field_terms(text: &str) -> Result<Vec<(&str, String, bool)>, String> {
+    let mut terms = Vec::new();
     for term in split_unescaped(text).into_iter().filter(|term| !term.is_empty()) {
         let (field, value, negated) =
             split_field_term(term).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{term}'"))?;
-        let known = FIELDS.iter().find(|(name, _)| *name == field);
-        let (_, field) = known.ok_or_else(|| format!("field label not supported: {field}"))?;
-        requirements.push(FieldRequirement { field: *field, value: Name::from(unescape(value)?), negated });
+        terms.push((field, unescape(value)?, negated));
     }
-    Ok(requirements)
+    Ok(terms)
 }
 
 fn split_unescaped(text: &str) -> Vec<&str> {

@@ -34,50 +34,71 @@ pub enum Severity {
     Notice,
 }
 
+/// What there is to say about a code; docs/errors.md is made from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodeInfo {
+    /// The code.
+    pub code: Code,
+    /// `E0001` and so on.
+    pub text: &'static str,
+    /// What is wrong, in a few words.
+    pub title: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What to do about it.
+    pub way_out: &'static str,
+}
+
 macro_rules! codes {
-    ($($name:ident $code:literal $title:literal $meaning:literal;)*) => {
+    ($($name:ident $code:literal $title:literal $meaning:literal $way_out:literal;)*) => {
         /// The kinds of problem. A code never changes its meaning.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Code {
             $(#[doc = $meaning] $name,)*
         }
 
-        /// All codes: code, short title, what it means and what to do.
-        pub const CODES: &[(Code, &str, &str, &str)] = &[$((Code::$name, $code, $title, $meaning),)*];
+        /// All codes, in the order of their numbers.
+        pub const CODES: &[CodeInfo] = &[$(CodeInfo {
+            code: Code::$name,
+            text: $code,
+            title: $title,
+            meaning: $meaning,
+            way_out: $way_out,
+        },)*];
     };
 }
 
 codes! {
-    Unreadable "E0001" "file cannot be read" "The file or folder does not exist, may not be read, or is not text.";
-    Syntax "E0002" "not valid YAML" "The text cannot be read as YAML (or JSON) at this place.";
-    DuplicateKey "E0003" "key given twice" "A mapping holds the same key twice; only one of the two values could count.";
-    UnknownField "E0004" "unknown field" "The field does not exist at this place.";
-    BadValue "E0005" "value cannot be used" "The value is of another type or form than the field takes.";
-    MissingField "E0006" "field missing" "A field that has no default is not given.";
-    NotSimulated "E0007" "not simulated yet" "The word belongs to the format, but this version does not simulate it.";
-    TwoScenarios "E0008" "two scenarios" "The files hold more than one Scenario document; a run has one.";
-    DuplicateObject "E0009" "object given twice" "Two manifests describe the same object; only one of the two could count.";
-    UnknownKind "E0010" "unknown kind" "No object of this apiVersion and kind exists in Kubernetes.";
-    BadManifest "E0011" "manifest not valid" "The API server would not accept this manifest.";
-    UnknownObject "E0012" "object does not exist" "A reference names an object that no file describes.";
-    UnknownProcess "E0013" "process does not exist" "A reference names a process or controller that does not run in this scenario.";
-    BadCondition "E0014" "condition cannot be read" "The condition is not a CEL expression, or asks for something that does not exist.";
-    NeverHappens "E0015" "after the end of the run" "The time lies after the end of the run, so this would never happen or never be judged.";
-    BadFlag "E0016" "flag cannot be used" "The component has no such flag, or the value does not fit it.";
-    BadCommand "E0017" "command cannot be used" "The kubectl command line cannot be carried out as written.";
-    BadPath "E0018" "path leads nowhere" "The path of a `set` does not name a place in the scenario or a manifest.";
-    Contradiction "E0019" "fields exclude each other" "Of several fields exactly one may be given.";
-    UnknownVersion "E0020" "unknown version" "The version of Kubernetes or of the format is not one we follow.";
-    OutsideFolder "E0021" "outside the scenario's folder" "A file named by a scenario lies outside the scenario's folder.";
-    TooLarge "E0022" "too large" "The input is larger than a bound that keeps the program safe.";
-    BadName "E0023" "name cannot be used" "The name is taken, or has characters that names may not have.";
-    NothingToSimulate "E0024" "nothing to simulate" "The files hold neither a scenario nor a manifest.";
+    Unreadable "E0001" "file cannot be read" "The file or folder does not exist, may not be read, or is not text." "Check the name and the permissions. Archives must be unpacked; text must be UTF-8, or UTF-16 with a byte-order mark.";
+    Syntax "E0002" "not valid YAML" "The text cannot be read as YAML (or JSON) at this place." "Mend the text at the place shown. Most often the indentation is off, or a value needs quotes. Templates must be rendered first: `helm template`.";
+    DuplicateKey "E0003" "key given twice" "A mapping holds the same key twice; only one of the two values could count." "Keep one of the two.";
+    UnknownField "E0004" "unknown field" "The field does not exist at this place." "Take it out, or write it as the help says. Fields of Kubernetes objects are those of the API version of the manifest; those of a Scenario stand in [scenario.md](scenario.md).";
+    BadValue "E0005" "value cannot be used" "The value is of another type or form than the field takes." "Write it as the message says. [scenario.md](scenario.md) tells how durations, quantities, distributions and references are written.";
+    MissingField "E0006" "field missing" "A field that has no default is not given." "Give it.";
+    NotSimulated "E0007" "not simulated yet" "The word belongs to the format, but this version does not simulate it." "Take it out to run the rest. As a notice it only says what is left out.";
+    TwoScenarios "E0008" "two scenarios" "The files hold more than one Scenario document; a run has one." "Keep one, or run them one after the other. `spec.variants` are for worlds that differ in a few values. `kubesim check` looks at files with a Scenario each one by one.";
+    DuplicateObject "E0009" "object given twice" "Two manifests describe the same object; only one of the two could count." "Take one of them out, or give it another name or namespace.";
+    UnknownKind "E0010" "unknown kind" "No object of this apiVersion and kind exists in Kubernetes." "Correct `apiVersion` or `kind`. Custom resources keep the group of whoever defines them and are left out with a notice.";
+    BadManifest "E0011" "manifest not valid" "The API server would not accept this manifest." "Change the field as the message says: these are the API server's own rules, and `kubectl apply` would fail as well.";
+    UnknownObject "E0012" "object does not exist" "A reference names an object that no file describes." "Correct the name, or add the manifest. Objects outside the namespace `default` are written NAMESPACE/KIND/NAME.";
+    UnknownProcess "E0013" "process does not exist" "A reference names a process or controller that does not run in this scenario." "Name one that runs here: kube-controller-manager, kube-scheduler or kubelet, or a controller in one, as in kube-controller-manager/replicaset.";
+    BadCondition "E0014" "condition cannot be read" "The condition is not a CEL expression, or asks for something that does not exist." "Conditions are CEL; [scenario.md](scenario.md) lists the functions `object`, `exists`, `count` and `metric`.";
+    NeverHappens "E0015" "after the end of the run" "The time lies after the end of the run, so this would never happen or never be judged." "Lengthen `spec.duration`, or take an earlier time.";
+    BadFlag "E0016" "flag cannot be used" "The component has no such flag, or the value does not fit it." "Correct the flag. Real flags without an effect here are no errors but notices.";
+    BadCommand "E0017" "command cannot be used" "The kubectl command line cannot be carried out as written." "Write a command line that kubectl of this version takes; [scenario.md](scenario.md) lists the commands that are carried out.";
+    BadPath "E0018" "path leads nowhere" "The path of a `set` does not name a place in the scenario or a manifest." "Begin the path with `spec.` or with an object and a colon. Items of lists are addressed by their `name` or as `[0]`.";
+    Contradiction "E0019" "fields exclude each other" "Of several fields exactly one may be given." "Give exactly one of them.";
+    UnknownVersion "E0020" "unknown version" "The version of Kubernetes or of the format is not one we follow." "Take one of the versions that the help lists.";
+    OutsideFolder "E0021" "outside the scenario's folder" "A file named by a scenario lies outside the scenario's folder." "Move the file there, or run with `--allow-outside`.";
+    TooLarge "E0022" "too large" "The input is larger than a bound that keeps the program safe." "Split the input, or write out what aliases stand for.";
+    BadName "E0023" "name cannot be used" "The name is taken, or has characters that names may not have." "Take a name of lower-case letters, digits, `-` and `.`, that begins and ends with a letter or digit.";
+    NothingToSimulate "E0024" "nothing to simulate" "The files hold neither a scenario nor a manifest." "Give a scenario or manifests; `kubesim new NAME` writes a scenario to start from.";
 }
 
 impl Code {
     /// `E0001` and so on.
     pub fn as_str(self) -> &'static str {
-        CODES[self as usize].1
+        CODES[self as usize].text
     }
 }
 
@@ -312,9 +333,9 @@ mod tests {
 
     #[test]
     fn codes_are_numbered_in_order() {
-        for (index, (code, text, _, _)) in CODES.iter().enumerate() {
-            assert_eq!(*code as usize, index);
-            assert_eq!(*text, format!("E{:04}", index + 1));
+        for (index, info) in CODES.iter().enumerate() {
+            assert_eq!(info.code as usize, index);
+            assert_eq!(info.text, format!("E{:04}", index + 1));
         }
     }
 }

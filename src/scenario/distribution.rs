@@ -8,6 +8,7 @@ use crate::model::Distribution;
 
 /// Reads a duration or a distribution of durations.
 pub fn read(entry: &Entry<'_>) -> Option<Distribution> {
+    let entry = &entry.defined("distribution");
     if !entry.value.is_object() {
         return entry.duration().map(|span| Distribution::Constant(span.0));
     }
@@ -69,13 +70,7 @@ fn option(entry: &Entry<'_>) -> Option<(f64, Distribution)> {
     let weight = fields.require("weight");
     let of = fields.require("of");
     fields.finish();
-    let weight = weight.and_then(|entry| match entry.value.as_f64() {
-        Some(weight) => Some(weight),
-        None => {
-            entry.problem(Code::BadValue, "must be a number", None);
-            None
-        }
-    });
+    let weight = weight.and_then(|entry| entry.number());
     let of = of.and_then(|entry| read(&entry));
     Some((weight?, of?))
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
-
+use super::schema::shape::{Form, Reading, Record, Special};
 use super::yaml::{Document, Part};
 use crate::model::Span;
 use crate::rules::{go_duration, suggest};
@@ -22,17 +22,41 @@ pub struct Entry<'a> {
     /// The document it belongs to.
     pub document: &'a Document,
     problems: &'a RefCell<Diagnostics>,
+    /// Where it is noted what is asked for; only when the schema is made.
+    record: Option<Record>,
 }
 
 impl<'a> Entry<'a> {
     /// The whole document.
     pub fn root(document: &'a Document, problems: &'a RefCell<Diagnostics>) -> Entry<'a> {
-        Entry { value: &document.value, path: String::new(), document, problems }
+        Entry { value: &document.value, path: String::new(), document, problems, record: None }
     }
 
-    /// Another value of the same document.
+    /// The whole document, read to learn what its readers ask for.
+    pub fn recorded(document: &'a Document, problems: &'a RefCell<Diagnostics>, record: Record) -> Entry<'a> {
+        Entry { record: Some(record), ..Entry::root(document, problems) }
+    }
+
+    /// Another value of the same document, which this entry is the root of.
     pub fn with(&self, value: &'a Value, path: &str) -> Entry<'a> {
-        Entry { value, path: path.to_string(), ..self.clone() }
+        let record = self.record.as_ref().and_then(|record| record.descend(path));
+        Entry { value, path: path.to_string(), record, ..self.clone() }
+    }
+
+    /// Says what kind of plain value this is, for the schema.
+    pub fn is_a(&self, special: Special) {
+        self.note(Form::Special(special));
+    }
+
+    /// This value as a use of a definition of the schema, which may contain itself.
+    pub fn defined(&self, name: &'static str) -> Entry<'a> {
+        Entry { record: self.record.as_ref().map(|record| record.definition(name)), ..self.clone() }
+    }
+
+    fn note(&self, form: Form) {
+        if let Some(record) = &self.record {
+            record.form(form);
+        }
     }
 
     /// Adds a problem with this value.
@@ -52,7 +76,10 @@ impl<'a> Entry<'a> {
     /// The value as a mapping to read field by field.
     pub fn fields(&self) -> Option<Fields<'a>> {
         match self.value {
-            Value::Object(map) => Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[] }),
+            Value::Object(map) => {
+                let reading = Reading::default();
+                Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[], reading })
+            }
             _ => {
                 self.wrong("a mapping");
                 None
@@ -64,7 +91,11 @@ impl<'a> Entry<'a> {
     pub fn items(&self) -> Vec<Entry<'a>> {
         match self.value {
             Value::Array(items) => {
-                let entry = |(index, value)| Entry { value, path: format!("{}[{index}]", self.path), ..self.clone() };
+                let record = self.record.as_ref().map(Record::item);
+                let entry = |(index, value)| {
+                    let path = format!("{}[{index}]", self.path);
+                    Entry { value, path, record: record.clone(), document: self.document, problems: self.problems }
+                };
                 items.iter().enumerate().map(entry).collect()
             }
             _ => {
@@ -77,10 +108,14 @@ impl<'a> Entry<'a> {
     /// The pairs of a mapping whose keys are free.
     pub fn pairs(&self) -> Vec<(&'a str, Entry<'a>)> {
         match self.value {
-            Value::Object(map) => map
-                .iter()
-                .map(|(key, value)| (key.as_str(), Entry { value, path: join(&self.path, key), ..self.clone() }))
-                .collect(),
+            Value::Object(map) => {
+                let record = self.record.as_ref().map(Record::pair);
+                let entry = |key: &str, value| {
+                    let path = join(&self.path, key);
+                    Entry { value, path, record: record.clone(), document: self.document, problems: self.problems }
+                };
+                map.iter().map(|(key, value)| (key.as_str(), entry(key, value))).collect()
+            }
             _ => {
                 self.wrong("a mapping");
                 Vec::new()
@@ -90,6 +125,7 @@ impl<'a> Entry<'a> {
 
     /// A text.
     pub fn text(&self) -> Option<&'a str> {
+        self.note(Form::Text);
         let text = self.value.as_str();
         if text.is_none() {
             self.wrong("text (put it in quotes)");
@@ -99,6 +135,7 @@ impl<'a> Entry<'a> {
 
     /// A text; numbers are taken as they are written (quantities, versions).
     pub fn text_or_number(&self) -> Option<String> {
+        self.note(Form::TextOrNumber);
         match self.value {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
@@ -111,6 +148,7 @@ impl<'a> Entry<'a> {
 
     /// A whole number in a range.
     pub fn whole(&self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
+        self.note(Form::Whole(*range.start(), *range.end()));
         match self.value.as_i64() {
             Some(number) if range.contains(&number) => Some(number),
             _ => {
@@ -124,8 +162,19 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// A number.
+    pub fn number(&self) -> Option<f64> {
+        self.note(Form::Number);
+        let number = self.value.as_f64();
+        if number.is_none() {
+            self.wrong("a number");
+        }
+        number
+    }
+
     /// A truth value.
     pub fn truth(&self) -> Option<bool> {
+        self.note(Form::Truth);
         let truth = self.value.as_bool();
         if truth.is_none() {
             self.wrong("true or false");
@@ -135,6 +184,7 @@ impl<'a> Entry<'a> {
 
     /// A Go duration, not negative.
     pub fn duration(&self) -> Option<Span> {
+        self.is_a(Special::Duration);
         let help = || Some("durations are written as Go writes them: 250ms, 30s, 1h30m".to_string());
         let Value::String(text) = self.value else {
             self.problem(Code::BadValue, format!("must be a duration, not {}", shown(self.value)), help());
@@ -155,6 +205,7 @@ impl<'a> Entry<'a> {
 
     /// One of a few words.
     pub fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        self.note(Form::Words(words.iter().map(|(word, _)| *word).collect()));
         let text = self.text()?;
         if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*meaning);
@@ -172,6 +223,7 @@ pub struct Fields<'a> {
     map: &'a Map<String, Value>,
     known: Vec<&'static str>,
     later: &'static [&'static str],
+    reading: Reading,
 }
 
 impl<'a> Fields<'a> {
@@ -180,12 +232,15 @@ impl<'a> Fields<'a> {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
+        let record = self.entry.record.as_ref().map(|record| record.field(name));
         let value = self.map.get(name).filter(|value| !value.is_null())?;
-        Some(Entry { value, path: join(&self.entry.path, name), ..self.entry.clone() })
+        let path = join(&self.entry.path, name);
+        Some(Entry { value, path, record, document: self.entry.document, problems: self.entry.problems })
     }
 
     /// The field; it is a problem when it is not given.
     pub fn require(&mut self, name: &'static str) -> Option<Entry<'a>> {
+        self.reading.required.push(name);
         let found = self.get(name);
         if found.is_none() {
             let path = join(&self.entry.path, name);
@@ -201,7 +256,10 @@ impl<'a> Fields<'a> {
         let mut found: Vec<_> = names.iter().filter_map(|name| self.get(name).map(|entry| (*name, entry))).collect();
         let all = names.join(", ");
         match found.len() {
-            1 => found.pop(),
+            1 => {
+                self.reading.one_of = Some((names.to_vec(), found[0].0));
+                found.pop()
+            }
             0 => {
                 // An unknown or later field in its place says enough.
                 if self.map.keys().all(|key| self.known.contains(&key.as_str())) {
@@ -225,6 +283,9 @@ impl<'a> Fields<'a> {
 
     /// Everything was asked for: what is left is unknown.
     pub fn finish(self) {
+        if let Some(record) = &self.entry.record {
+            record.reading(self.reading);
+        }
         for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
             let path = join(&self.entry.path, key);
             let problem = |code, message| self.entry.document.problem(code, &path, Part::Key, message);

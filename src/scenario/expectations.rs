@@ -2,8 +2,10 @@
 
 use super::diagnostic::Code;
 use super::entry::Entry;
-use crate::model::Span;
-use crate::probes::Condition;
+use super::schema::shape::Special;
+use crate::model::{Key, Span};
+use crate::probes::{Condition, metrics};
+use crate::rules::suggest;
 use crate::sim::plan::When;
 
 /// An item of `spec.expect`.
@@ -15,6 +17,10 @@ pub struct ExpectationEntry {
     pub when: When,
     /// The condition.
     pub that: String,
+    /// Path of the condition.
+    pub path_of_condition: String,
+    /// The objects that the condition names.
+    pub objects: Vec<Key>,
     /// Path and name of the variant it is for.
     pub only_in: Option<(String, String)>,
 }
@@ -22,7 +28,7 @@ pub struct ExpectationEntry {
 /// Reads an expectation: `{at, that}`, `{from, within, that}`, `{until, that}`, `{always}`, `{never}`, `{eventually}`.
 pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
     let mut fields = entry.fields()?;
-    fields.get("name");
+    fields.get("name").and_then(|name| super::file::label(&name));
     let only_in = fields.get("in").and_then(|entry| Some((entry.path.clone(), entry.text()?.to_string())));
     let from = fields.get("from");
     let that = fields.get("that");
@@ -49,6 +55,7 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
         }
     };
     fields.finish();
+    let path_of_condition = that.as_ref().map_or(String::new(), |that| that.path.clone());
     let that = that.and_then(|that| condition(&that));
     let when = match name {
         "at" => When::At(inner.duration()?),
@@ -62,20 +69,50 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
         "never" => When::Never,
         _ => When::Eventually,
     };
-    Some(ExpectationEntry { path: entry.path.clone(), when, that: that?, only_in })
+    let (that, objects) = that?;
+    Some(ExpectationEntry { path: entry.path.clone(), when, that, path_of_condition, objects, only_in })
 }
 
 /// A condition that compiles.
-fn condition(entry: &Entry<'_>) -> Option<String> {
+fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
+    entry.is_a(Special::Condition);
     let text = entry.text()?;
     match Condition::compile(text) {
-        Ok(_) => Some(text.to_string()),
+        Ok(condition) => {
+            for name in condition.metrics().filter(|name| !metrics::NAMES.contains(name)) {
+                let help = suggest::nearest(name, metrics::NAMES).map(|near| format!("did you mean `{near}`?"));
+                let help = help.unwrap_or_else(|| "docs/outputs.md lists the metrics".to_string());
+                entry.problem(Code::BadCondition, format!("unknown metric `{name}`"), Some(help));
+            }
+            Some((text.to_string(), condition.objects().cloned().collect()))
+        }
         Err(why) => {
-            let help = "conditions are CEL, for example count(\"pods\", \"app=web\") == 3";
+            let help = match has_single_equals_sign(text) {
+                true => "two values are compared with `==`",
+                false => "conditions are CEL, for example count(\"pods\", \"app=web\") == 3",
+            };
             entry.problem(Code::BadCondition, why, Some(help.into()));
             None
         }
     }
+}
+
+/// Whether a `=` stands outside of quotes and is no part of `==`, `!=`, `<=` or `>=`.
+fn has_single_equals_sign(text: &str) -> bool {
+    let mut quote = None;
+    let mut before = ' ';
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(open), _) if open == character => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '=') if !"=!<>".contains(before) && characters.peek() != Some(&'=') => return true,
+            _ => {}
+        }
+        before = character;
+    }
+    false
 }
 
 /// The last instant at which an expectation is judged, if it has one of its own.
@@ -84,5 +121,18 @@ pub fn last_bound(when: When) -> Option<Span> {
         When::At(at) | When::Until(at) => Some(at),
         When::Within { from, within } => Some(from + within),
         When::Always | When::Never | When::Eventually => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lonely_equals_sign_is_seen() {
+        for (text, expected) in [("a = 1", true), ("a == 1", false), ("a >= 1 && b != 2", false), ("a == 'b=c'", false)]
+        {
+            assert_eq!(has_single_equals_sign(text), expected, "{text}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
         "when",
     ]);
     // A name lets `set` address the fault.
-    fields.get("name");
+    fields.get("name").and_then(|name| super::file::label(&name));
     let at = fields.require("at").and_then(|at| at.duration());
     let duration = fields.get("duration").map(|duration| duration.duration());
     let action = fields.one_of(&ACTIONS);

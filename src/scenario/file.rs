@@ -9,6 +9,7 @@ use super::faults::{self, FaultEntry};
 use super::flags::{self, FlagTable, Flags};
 use super::nodes::{self, NodeGroup};
 use super::references::{self, ObjectRef};
+use super::schema::shape::Special;
 use crate::model::{Distribution, Span, Time};
 use crate::rules::timestamp;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
@@ -117,16 +118,19 @@ impl Default for Model {
 pub fn read(root: &Entry<'_>) -> ScenarioFile {
     let mut file = ScenarioFile::default();
     let Some(mut top) = root.fields() else { return file };
-    if let Some(version) = top.require("apiVersion").filter(|entry| entry.value != API_VERSION) {
-        let message = format!("unknown version {} of the format", super::entry::shown(version.value));
-        version.problem(Code::UnknownVersion, message, Some(format!("this program reads {API_VERSION}")));
+    if let Some(version) = top.require("apiVersion") {
+        version.is_a(Special::ApiVersion);
+        if version.value != API_VERSION {
+            let message = format!("unknown version {} of the format", super::entry::shown(version.value));
+            version.problem(Code::UnknownVersion, message, Some(format!("this program reads {API_VERSION}")));
+        }
     }
-    top.get("kind");
+    top.require("kind").and_then(|kind| kind.word(&[("Scenario", ())]));
     if let Some(mut metadata) = top.get("metadata").and_then(|entry| entry.fields()) {
         file.name = metadata.get("name").and_then(|entry| name(&entry));
         // What Kubernetes objects may carry and a scenario makes no use of.
         for unused in ["labels", "annotations"] {
-            metadata.get(unused);
+            metadata.get(unused).inspect(|entry| entry.is_a(Special::Anything));
         }
         metadata.finish();
     }
@@ -138,17 +142,19 @@ pub fn read(root: &Entry<'_>) -> ScenarioFile {
 }
 
 fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
-    spec.later(&["load", "queues", "operators", "sweep", "network", "images", "plant", "loads"]);
+    spec.later(&["load", "queues", "operators", "network", "images", "plant", "loads"]);
     file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
     file.duration = spec.get("duration").and_then(|entry| entry.duration());
     file.until = spec.get("until").and_then(|entry| entry.duration());
     file.nodes = list(&mut spec, "nodes", nodes::read);
-    // Read where they are used: files are loaded and variants set before the document is typed, commands name files later.
+    // Read where they are used: files are loaded, variants and points of a sweep set before the document is typed, commands
+    // name files later.
     spec.get("include");
-    spec.get("files");
+    spec.get("files").inspect(|entry| entry.is_a(Special::Files));
     spec.get("variants");
+    spec.get("sweep");
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
         file.control_plane = control_plane(fields);
     }
@@ -169,6 +175,7 @@ fn list<T>(spec: &mut Fields<'_>, name: &'static str, read: fn(&Entry<'_>) -> Op
 
 /// A name that can be part of a file name: a DNS subdomain, as Kubernetes wants names.
 pub fn name(entry: &Entry<'_>) -> Option<String> {
+    entry.is_a(Special::Name);
     let text = entry.text()?;
     if crate::rules::names::is_dns_subdomain(text) {
         return Some(text.to_string());
@@ -178,7 +185,13 @@ pub fn name(entry: &Entry<'_>) -> Option<String> {
     None
 }
 
+/// A name by which `set` addresses an item.
+pub fn label(entry: &Entry<'_>) -> Option<String> {
+    entry.text().map(str::to_string)
+}
+
 fn version(entry: &Entry<'_>) -> Option<KubernetesVersion> {
+    entry.is_a(Special::KubernetesVersion);
     let text = entry.text_or_number()?;
     let found = KubernetesVersion::ALL.into_iter().find(|version| version.as_str() == text.trim_start_matches('v'));
     if found.is_none() {
@@ -190,6 +203,7 @@ fn version(entry: &Entry<'_>) -> Option<KubernetesVersion> {
 }
 
 fn instant(entry: &Entry<'_>) -> Option<Time> {
+    entry.is_a(Special::Instant);
     let text = entry.text()?;
     let found = timestamp::parse(text);
     if found.is_none() {
@@ -200,6 +214,7 @@ fn instant(entry: &Entry<'_>) -> Option<Time> {
 }
 
 fn seed(entry: &Entry<'_>) -> Option<u64> {
+    entry.is_a(Special::Seed);
     let seed = entry.value.as_u64();
     if seed.is_none() {
         let message = format!("must be a whole number from 0, not {}", super::entry::shown(entry.value));
@@ -264,7 +279,7 @@ fn container(entry: &Entry<'_>) -> Option<ContainerEntry> {
 
 fn timeline_item(entry: &Entry<'_>) -> Option<TimelineItem> {
     let mut fields = entry.fields()?;
-    fields.get("name");
+    fields.get("name").and_then(|name| label(&name));
     let at = fields.require("at").and_then(|at| at.duration());
     let kubectl = fields.require("kubectl").and_then(|line| line.text().map(str::to_string));
     let pick = fields.get("pick").and_then(|pick| pick.whole(1..=i64::MAX)).map(|pick| pick as usize);

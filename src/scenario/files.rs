@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::diagnostic::Diagnostics;
 use super::input;
 use super::yaml::Document;
+use crate::rules::suggest;
 
 /// Endings of files that a folder or pattern is searched for.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -27,6 +28,20 @@ pub(super) fn why(error: &std::io::Error) -> String {
         std::io::ErrorKind::IsADirectory => "is a folder".into(),
         _ => error.to_string(),
     }
+}
+
+/// The entry of the same folder whose name is nearest to that of a path that does not exist.
+pub fn neighbour(path: &Path) -> Option<PathBuf> {
+    if path.exists() {
+        return None;
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut names: Vec<String> =
+        entries(folder).ok()?.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
+    names.sort();
+    names.truncate(FILES_MAX);
+    let near = suggest::nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(folder.join(near))
 }
 
 /// The files that a path names: itself, the files of a folder, or those that fit a pattern with `*` and `?`.

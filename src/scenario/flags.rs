@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Code, Severity};
 use super::entry::Entry;
+use super::schema::shape::Special;
 use super::yaml::Part;
 use crate::model::Span;
 use crate::rules::{go_duration, suggest};
@@ -163,6 +164,18 @@ impl FlagTable {
         }
     }
 
+    fn special(self) -> Special {
+        match self {
+            FlagTable::ControllerManager => Special::ControllerManagerFlag,
+            FlagTable::Scheduler => Special::SchedulerFlag,
+        }
+    }
+
+    /// Names of the flags that have an effect here.
+    pub fn known_with_effect(self) -> impl Iterator<Item = &'static str> {
+        self.with_effect().iter().map(|(flag, _)| *flag)
+    }
+
     fn with_effect(self) -> &'static [(&'static str, Effect)] {
         match self {
             FlagTable::ControllerManager => CONTROLLER_MANAGER,
@@ -201,6 +214,7 @@ pub fn read(list: &Entry<'_>, table: FlagTable) -> Flags {
     let mut flags = Flags::default();
     let mut items = list.items().into_iter().peekable();
     while let Some(item) = items.next() {
+        item.is_a(table.special());
         let Some(text) = item.text() else { continue };
         let text = text.trim();
         let cut = text.find(['=', ' ']).unwrap_or(text.len());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
+use super::files;
 use super::yaml::{self, Document, Part};
 
 /// A file that was read.
@@ -45,9 +46,12 @@ const MAGIC: &[(&[u8], &str)] = &[
 /// Reads a file.
 pub fn read(path: &Path) -> ReadFile {
     let shown = path.display().to_string();
-    match std::fs::File::open(path).map_err(|error| super::files::why(&error)) {
+    match std::fs::File::open(path).map_err(|error| files::why(&error)) {
         Ok(file) => read_from(file, &shown, yaml::FILE_BYTES_MAX),
-        Err(why) => problem(Diagnostic::error(Code::Unreadable, format!("{shown}: {why}"))),
+        Err(why) => {
+            let near = files::neighbour(path).map(|near| format!("did you mean {}?", near.display()));
+            problem(Diagnostic::error(Code::Unreadable, format!("{shown}: {why}")).maybe_help(near))
+        }
     }
 }
 
@@ -67,7 +71,7 @@ fn problem(problem: Diagnostic) -> ReadFile {
 fn read_from(reader: impl Read, shown: &str, bytes_max: usize) -> ReadFile {
     let mut bytes = Vec::new();
     if let Err(error) = reader.take(bytes_max as u64 + 1).read_to_end(&mut bytes) {
-        return problem(Diagnostic::error(Code::Unreadable, format!("{shown}: {}", super::files::why(&error))));
+        return problem(Diagnostic::error(Code::Unreadable, format!("{shown}: {}", files::why(&error))));
     }
     if bytes.len() > bytes_max {
         let message = format!("{shown} has more than {} MiB, the most that is read", bytes_max >> 20);

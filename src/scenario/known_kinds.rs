@@ -76,7 +76,8 @@ pub fn look_up(api_version: &str, kind: &str) -> Knowledge {
     let own_group = |known: &str| known.rsplit_once('/').map_or("", |(group, _)| group) == group;
     // What `extensions` and the beta versions held of kinds that are simulated has moved and is served no more.
     let is_removed = group == "extensions" || group == "coordination.k8s.io" && kind == "Lease";
-    let own = is_removed || BUILT_IN.iter().any(|(known, _)| own_group(known));
+    // Groups of custom resources are domains: without a dot only ours can be meant.
+    let own = is_removed || !group.contains('.') || BUILT_IN.iter().any(|(known, _)| own_group(known));
     // Alpha and beta versions of our groups come and go: kinds in them are not judged.
     if !own
         || (version.contains("alpha") || version.contains("beta"))
@@ -90,10 +91,13 @@ pub fn look_up(api_version: &str, kind: &str) -> Knowledge {
         let kind = kinds.iter().find(|known| **known == kind).copied();
         return Knowledge::Slip(kind.map(|kind| (*version, kind)));
     }
-    let all = BUILT_IN.iter().filter(|(known, _)| own_group(known)).flat_map(|(_, kinds)| kinds.iter().copied());
+    // A group that does not exist may be any of them.
+    let is_group = BUILT_IN.iter().any(|(known, _)| own_group(known));
+    let fits = |known: &str| !is_group || own_group(known);
+    let all = BUILT_IN.iter().filter(|(known, _)| fits(known)).flat_map(|(_, kinds)| kinds.iter().copied());
     let near = crate::rules::suggest::nearest(kind, all);
     Knowledge::Slip(near.and_then(|near| {
-        let version = BUILT_IN.iter().find(|(known, kinds)| own_group(known) && kinds.contains(&near));
+        let version = BUILT_IN.iter().find(|(known, kinds)| fits(known) && kinds.contains(&near));
         version.map(|(version, _)| (*version, near))
     }))
 }
@@ -111,5 +115,7 @@ mod tests {
         assert_eq!(look_up("apps/v1beta1", "Deployment"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
         assert_eq!(look_up("argoproj.io/v1alpha1", "Rollout"), Knowledge::Foreign);
         assert_eq!(look_up("v1", "Banana"), Knowledge::Slip(None));
+        assert_eq!(look_up("app/v1", "Deployment"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
+        assert_eq!(look_up("app/v1", "Deploymnt"), Knowledge::Slip(Some(("apps/v1", "Deployment"))));
     }
 }

@@ -16,9 +16,12 @@ use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
 use super::resolved::{AppliedFiles, Parts, Resolved};
+use super::schema::shape::Special;
 use super::set::{self, Setting};
+use super::sweep::{self, Sweep};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
+use crate::rules::suggest;
 use crate::sim::plan::Plan;
 
 /// Name of the world without changes, in a scenario with variants.
@@ -77,9 +80,7 @@ pub fn load(files: &[PathBuf], overrides: &Overrides) -> Result<Loaded, Diagnost
     let inputs = read_all(files, &mut problems);
     let examined = examine(inputs, overrides, problems);
     if examined.problems.has_errors() {
-        let mut only_errors = Diagnostics::default();
-        only_errors.extend(examined.problems.into_iter().filter(|problem| problem.severity == Severity::Error));
-        return Err(only_errors);
+        return Err(only_errors(examined.problems));
     }
     let resolved = examined.resolved.expect("input without errors is resolved");
     Ok(Loaded { plans: examined.plans, notices: examined.notices, resolved })
@@ -132,9 +133,30 @@ pub(super) fn read_all(files: &[PathBuf], problems: &mut Diagnostics) -> Vec<Nam
 }
 
 /// Resolves files that belong together.
-pub(super) fn examine(inputs: Vec<Named>, overrides: &Overrides, mut problems: Diagnostics) -> Examined {
+pub(super) fn examine(inputs: Vec<Named>, overrides: &Overrides, problems: Diagnostics) -> Examined {
+    let (found, input, problems) = match documents(inputs, overrides, problems) {
+        Ok(all) => all,
+        Err((found, problems)) => return Examined { found, problems, ..Examined::default() },
+    };
+    let collected = RefCell::new(problems);
+    let (mut plans, resolved, own) = worlds(input, &collected);
+    let mut problems = collected.into_inner();
+    problems.sort();
+    if problems.has_errors() {
+        return Examined { found, problems, ..Examined::default() };
+    }
+    let notices = share_notices(&problems, &own, &mut plans);
+    Examined { found, problems, notices, plans, resolved: Some(resolved) }
+}
+
+/// What files that belong together hold, and what is wrong with it so far; only the latter when there is no document.
+pub(super) fn documents(
+    inputs: Vec<Named>,
+    overrides: &Overrides,
+    mut problems: Diagnostics,
+) -> Result<(Found, Input, Diagnostics), (Found, Diagnostics)> {
     let Some(first_file) = inputs.first().map(|(path, _)| path.clone()) else {
-        return Examined { problems, ..Examined::default() };
+        return Err((Found::default(), problems));
     };
     let mut documents = Vec::new();
     let mut not_read = Vec::new();
@@ -153,28 +175,32 @@ pub(super) fn examine(inputs: Vec<Named>, overrides: &Overrides, mut problems: D
             problems.push(Diagnostic::error(Code::NothingToSimulate, message).help(help));
         }
         problems.extend(not_read);
-        return Examined { found, problems, ..Examined::default() };
+        return Err((found, problems));
     }
     problems.extend(not_read);
     let input = gather(documents, &first_file, overrides, &mut problems);
-    let collected = RefCell::new(problems);
-    let (mut plans, resolved) = worlds(input, &collected);
-    let mut problems = collected.into_inner();
-    problems.sort();
-    if problems.has_errors() {
-        return Examined { found, problems, ..Examined::default() };
-    }
+    Ok((found, input, problems))
+}
+
+/// The notices with and without a code, each once, which every plan then carries: every result says all of it.
+pub(super) fn share_notices(problems: &Diagnostics, own: &[String], plans: &mut [Plan]) -> Vec<String> {
     let mut notices: Vec<String> = problems.iter().map(|notice| notice.message.clone()).collect();
-    for notice in plans.iter().flat_map(|plan| &plan.notices) {
+    for notice in plans.iter().flat_map(|plan| &plan.notices).chain(own) {
         if !notices.contains(notice) {
             notices.push(notice.clone());
         }
     }
-    // Every result says all of it.
-    for plan in &mut plans {
+    for plan in plans {
         plan.notices = notices.clone();
     }
-    Examined { found, problems, notices, plans, resolved: Some(resolved) }
+    notices
+}
+
+/// The errors of problems that have some.
+pub(super) fn only_errors(problems: Diagnostics) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    errors.extend(problems.into_iter().filter(|problem| problem.severity == Severity::Error));
+    errors
 }
 
 /// A file's name in messages.
@@ -202,8 +228,8 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         source: Arc::new(Source { file: shown(first_file), text: String::new() }),
         value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
         place: Place::default(),
+        item: String::new(),
         set_at: Vec::new(),
-        within: String::new(),
     };
     let stem = first_file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().to_lowercase());
     let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -241,8 +267,11 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
 
 pub(super) fn is_scenario(document: &Document) -> bool {
     let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
-    text("kind") == "Scenario" && (text("apiVersion").starts_with("kubesim.dev/") || text("apiVersion").is_empty())
-        || text("apiVersion").starts_with("kubesim.dev/")
+    let group = text("apiVersion").split('/').next().unwrap_or("");
+    let is_ours = group == "kubesim.dev";
+    // A slip in the group must not turn a scenario into somebody else's object.
+    let is_near = group.is_empty() || suggest::nearest(group, ["kubesim.dev"]).is_some();
+    is_ours || text("kind") == "Scenario" && is_near
 }
 
 /// The documents of `spec.include`.
@@ -252,8 +281,7 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     let spec = scenario.value.get("spec").and_then(|spec| spec.get("include")).filter(|list| !list.is_null());
     if let Some(list) = spec {
         let entry = Entry::root(scenario, &collected).with(list, "spec.include");
-        for item in entry.items() {
-            let Some(named) = item.text() else { continue };
+        for (item, named) in include_list(&entry) {
             let path = match allow_outside {
                 true => Ok(folder.join(named)),
                 false => files::inside(folder, named),
@@ -279,17 +307,24 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     documents
 }
 
+/// The items of `spec.include` with their texts.
+pub(super) fn include_list<'a>(list: &Entry<'a>) -> Vec<(Entry<'a>, &'a str)> {
+    list.items().into_iter().filter_map(|item| item.text().map(|named| (item.clone(), named))).collect()
+}
+
 /// A variant: its name and what it sets.
-struct Variant {
-    name: String,
+pub(super) struct Variant {
+    /// Its name.
+    pub name: String,
     settings: Vec<Setting>,
 }
 
-/// Reads `spec.variants`.
-fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Variant> {
+/// Reads `spec.variants` of a document.
+pub(super) fn variants(root: &Entry<'_>) -> Vec<Variant> {
+    let scenario = root.document;
     let list = scenario.value.get("spec").and_then(|spec| spec.get("variants")).filter(|list| !list.is_null());
     let Some(list) = list else { return Vec::new() };
-    let entry = Entry::root(scenario, collected).with(list, "spec.variants");
+    let entry = root.with(list, "spec.variants");
     let mut variants: Vec<Variant> = Vec::new();
     for item in entry.items() {
         let Some(mut fields) = item.fields() else { continue };
@@ -304,6 +339,7 @@ fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Varian
             continue;
         }
         let setting = |(path, value): (&str, Entry<'_>)| {
+            value.is_a(Special::Anything);
             let (source, mark) = scenario.find(&value.path, Part::Key);
             Setting { path: path.to_string(), value: value.value.clone(), source, mark }
         };
@@ -312,9 +348,9 @@ fn variants(scenario: &Document, collected: &RefCell<Diagnostics>) -> Vec<Varian
     variants
 }
 
-/// Resolves the base and every variant.
-fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Resolved) {
-    let mut variants = variants(&input.scenario, collected);
+/// Resolves the base and every variant; the texts are notices.
+fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Resolved, Vec<String>) {
+    let mut variants = variants(&Entry::root(&input.scenario, collected));
     if !variants.is_empty() {
         variants.insert(0, Variant { name: BASE.to_string(), settings: Vec::new() });
     }
@@ -322,46 +358,79 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     if variants.is_empty() {
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
+    let sweep = sweep::of_document(&Entry::root(&input.scenario, collected));
+    let written = sweep::take_out(&mut input.scenario);
+    let worlds = Worlds { input: &input, problems: collected, applied: RefCell::default() };
     let mut plans: Vec<Plan> = Vec::new();
-    let applied = RefCell::new(AppliedFiles::new());
     for variant in &variants {
-        let mut scenario = input.scenario.clone();
-        let mut manifests = input.manifests.list.clone();
-        for setting in &variant.settings {
-            if let Err(problem) = set::apply(setting, &mut scenario, &mut manifests) {
-                collected.borrow_mut().push(*problem);
-            }
-        }
-        let others = &input.manifests.others;
-        manifests::check_unique(&manifests, others, &mut collected.borrow_mut());
-        let around = manifests::surroundings(&manifests, others);
-        // What a variant leaves alone was checked with the first world.
-        let is_first = plans.is_empty();
-        let changed = |manifest: &&Manifest| is_first || !manifest.document.set_at.is_empty();
-        manifests.iter().filter(changed).for_each(|manifest| {
-            manifests::check_fields(manifest, &around, &mut collected.borrow_mut());
-        });
-        others.iter().filter(|_| is_first).for_each(|other| {
-            manifests::check_other(other, &around, &mut collected.borrow_mut());
-        });
-        let file = file::read(&Entry::root(&scenario, collected));
-        let world = resolve::World {
-            input: &input,
-            scenario: &scenario,
-            file,
-            manifests,
-            problems: collected,
-            applied: &applied,
-        };
-        plans.push(world.plan(&variant.name));
+        plans.push(worlds.plan(&variant.name, &variant.settings, plans.is_empty()));
     }
+    let notices = sweep.iter().map(|sweep| worlds.try_sweep(sweep, &written, &variants[0].name)).collect();
+    let applied = worlds.applied.into_inner();
     let resolved = Resolved::new(Parts {
-        scenario: &input.scenario,
+        scenario: &written,
         manifests: std::mem::take(&mut input.manifests.list),
         default_name: &input.default_name,
         nodes: input.nodes.as_ref(),
         overrides: &input.overrides,
-        applied: applied.into_inner(),
+        applied,
     });
-    (plans, resolved)
+    (plans, resolved, notices)
+}
+
+/// Resolves worlds of one scenario.
+pub(super) struct Worlds<'a> {
+    /// The scenario, without its sweep.
+    pub input: &'a Input,
+    /// Where problems go.
+    pub problems: &'a RefCell<Diagnostics>,
+    /// Files that commands of the timeline named so far.
+    pub applied: RefCell<AppliedFiles>,
+}
+
+impl Worlds<'_> {
+    /// One world: the scenario with its values set. What it leaves alone was checked with the first.
+    pub fn plan(&self, name: &str, settings: &[Setting], is_first: bool) -> Plan {
+        let mut scenario = self.input.scenario.clone();
+        let mut manifests = self.input.manifests.list.clone();
+        for setting in settings {
+            if let Err(problem) = set::apply(setting, &mut scenario, &mut manifests) {
+                self.problems.borrow_mut().push(*problem);
+            }
+        }
+        let others = &self.input.manifests.others;
+        manifests::check_unique(&manifests, others, &mut self.problems.borrow_mut());
+        let around = manifests::surroundings(&manifests, others);
+        let changed = |manifest: &&Manifest| is_first || !manifest.document.set_at.is_empty();
+        manifests.iter().filter(changed).for_each(|manifest| {
+            manifests::check_fields(manifest, &around, &mut self.problems.borrow_mut());
+        });
+        others.iter().filter(|_| is_first).for_each(|other| {
+            manifests::check_other(other, &around, &mut self.problems.borrow_mut());
+        });
+        let file = file::read(&Entry::root(&scenario, self.problems));
+        let world = resolve::World {
+            input: self.input,
+            scenario: &scenario,
+            file,
+            manifests,
+            problems: self.problems,
+            applied: &self.applied,
+        };
+        world.plan(name)
+    }
+
+    /// A sweep that cannot run is a mistake whoever reads the file: its first point stands for the rest. Gives a notice.
+    fn try_sweep(&self, sweep: &Sweep, written: &Document, name: &str) -> String {
+        let problems = sweep.check_paths(written, &self.input.manifests.list);
+        if problems.is_empty() {
+            self.plan(name, &sweep.settings(0, written), false);
+        }
+        self.problems.borrow_mut().extend(problems);
+        let number = match sweep.points() {
+            1 => "its one point".to_string(),
+            points => format!("all {points} points"),
+        };
+        format!("spec.sweep is left out, the scenario runs as it is: `kubesim sweep` runs {number}")
+    }
 }

@@ -131,22 +131,14 @@ fn take_apart(mut document: Document, problems: &mut Diagnostics) -> Vec<Documen
         Some(Children::List(places)) => places,
         _ => vec![Place::default(); items.len()],
     };
-    let within = |index: usize| match document.within.is_empty() {
-        true => format!("items[{index}]"),
-        false => format!("{}.items[{index}]", document.within),
-    };
+    let within = if document.item.is_empty() { String::new() } else { format!("{}.", document.item) };
     let item = |(index, (mut value, place)): (usize, (Value, Place))| {
         if let (Some(object), false) = (value.as_object_mut(), item_kind.is_empty()) {
             object.entry("kind").or_insert_with(|| item_kind.clone().into());
             object.entry("apiVersion").or_insert_with(|| api_version.clone());
         }
-        Document {
-            source: document.source.clone(),
-            value,
-            place: Place { key: None, ..place },
-            set_at: Vec::new(),
-            within: within(index),
-        }
+        let (place, item) = (Place { key: None, ..place }, format!("{within}items[{index}]"));
+        Document { source: document.source.clone(), value, place, item, set_at: Vec::new() }
     };
     let items: Vec<Document> = items.into_iter().zip(places).enumerate().map(item).collect();
     items.into_iter().flat_map(|item| take_apart(item, problems)).collect()

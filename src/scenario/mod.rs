@@ -1,15 +1,18 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
-//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to values with places), [`entry`]
-//! (reading a value field by field), [`mod@file`] (the Scenario document) with its parts [`nodes`], [`faults`],
-//! [`expectations`], [`flags`], [`distribution`], [`references`]; [`manifests`] (Kubernetes objects), [`set`] (variants and
-//! `--set`), [`resolve`] (all of it to a Plan), [`resolved`] (all of it to text again), [`defaults`] (what holds when
-//! nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
+//! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to
+//! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`] (the
+//! Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`flags`], [`distribution`], [`references`],
+//! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`] (all of
+//! it to a Plan), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
+//! when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;
 pub mod entry;
+#[cfg(test)]
+mod errors_page_tests;
 pub mod examine;
 pub mod expectations;
 pub mod faults;
@@ -19,16 +22,21 @@ pub mod flags;
 pub mod input;
 pub mod known_kinds;
 pub mod load;
+pub mod load_sweep;
 pub mod manifests;
 pub mod nodes;
 pub mod references;
 pub mod resolve;
 pub mod resolved;
+pub mod schema;
 pub mod set;
+pub mod sweep;
+pub mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use load::{Loaded, Overrides, load};
+pub use load_sweep::{LoadedSweep, load_sweep};
 pub use resolved::Resolved;

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use super::defaults;
 use super::diagnostic::Code;
 use super::entry::Entry;
+use super::schema::shape::Special;
 use crate::rules::quantity::Quantity;
+use crate::rules::suggest;
 
 /// Most nodes of a group.
 const COUNT_MAX: i64 = 100_000;
@@ -80,8 +82,7 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
     for (key, value) in fields.get("conditions").map(|conditions| conditions.pairs()).unwrap_or_default() {
         // YAML turns False without quotes into a truth value.
         let status = match value.value {
-            Value::Bool(true) => Some("True"),
-            Value::Bool(false) => Some("False"),
+            Value::Bool(_) => value.truth().map(|truth| if truth { "True" } else { "False" }),
             _ => value.word(&STATUSES),
         };
         if let Some(status) = status {
@@ -93,6 +94,7 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
 }
 
 fn quantity(entry: &Entry<'_>) -> Option<String> {
+    entry.is_a(Special::Quantity);
     let text = entry.text_or_number()?;
     match Quantity::parse(&text) {
         Ok(quantity) if !quantity.is_negative() => Some(text),
@@ -112,10 +114,14 @@ const EFFECTS: [(&str, &str); 3] =
 /// `{key, value, effect}`, or `key=value:effect` as `kubectl taint` writes it.
 fn read_taint(entry: &Entry<'_>) -> Option<Value> {
     if let Some(text) = entry.value.as_str() {
+        entry.is_a(Special::Taint);
         let parts = text.rsplit_once(':').filter(|(_, effect)| EFFECTS.iter().any(|(known, _)| known == effect));
         let Some((key, effect)) = parts else {
             let message = format!("`{text}` is not a taint");
-            entry.problem(Code::BadValue, message, Some("for example gpu=true:NoSchedule".into()));
+            let effect = text.rsplit_once(':').map_or("", |(_, effect)| effect);
+            let near = suggest::nearest(effect, EFFECTS.iter().map(|(effect, _)| *effect));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            entry.problem(Code::BadValue, message, help.or(Some("for example gpu=true:NoSchedule".into())));
             return None;
         };
         let (key, value) = key.split_once('=').unwrap_or((key, ""));

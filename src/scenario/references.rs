@@ -2,6 +2,7 @@
 
 use super::diagnostic::Code;
 use super::entry::Entry;
+use super::schema::shape::Special;
 use crate::model::Kind;
 use crate::model::kind::KINDS;
 use crate::rules::suggest;
@@ -54,6 +55,7 @@ pub fn parse_object(text: &str) -> Result<ObjectRef, (String, Option<String>)> {
 
 /// Reads a reference to an object.
 pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
+    entry.is_a(Special::Object);
     match parse_object(entry.text()?) {
         Ok(reference) => Some(reference),
         Err((message, help)) => {
@@ -65,6 +67,7 @@ pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
 
 /// The kind that a field names.
 pub fn kind(entry: &Entry<'_>) -> Option<Kind> {
+    entry.is_a(Special::Kind);
     let text = entry.text()?;
     let found = Kind::from_user(text);
     if found.is_none() {
@@ -104,6 +107,7 @@ pub fn watched(reference: &ProcessRef) -> Vec<Kind> {
 
 /// Reads a reference to a process: `NAME`, `NAME#REPLICA`, `NAME/leader`, `NAME/COMPONENT`.
 pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
+    entry.is_a(Special::Process);
     let text = entry.text()?;
     if text.contains('@') {
         let message = format!("`{text}`: a single kubelet cannot be addressed yet");

@@ -77,7 +77,7 @@ impl World<'_> {
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last),
-            expectations: self.expectations(last),
+            expectations: self.expectations(last, &known),
             model: file.model.options,
             admission_limit: None,
             names_by_counter: false,
@@ -172,6 +172,7 @@ impl World<'_> {
             per_node: defaults::SCHEDULING_PER_NODE,
             percentage_of_nodes_to_score: 0,
             assume: self.file.model.assume,
+            explain: None,
         });
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {
             pleg_period: defaults::PLEG_PERIOD,
@@ -347,7 +348,7 @@ impl World<'_> {
         let document = |(index, item): (usize, &Value)| {
             let (source, value) = self.scenario.find(&format!("{path}[{index}]"), Part::Value);
             let place = Place { value, ..Place::default() };
-            Document { source, value: item.clone(), place, set_at: Vec::new(), within: String::new() }
+            Document { source, value: item.clone(), place, item: String::new(), set_at: Vec::new() }
         };
         vec![items.iter().enumerate().map(document).collect()]
     }
@@ -389,7 +390,7 @@ impl World<'_> {
                 }
                 CommandVerb::Apply { .. } => continue,
             };
-            if !matches!(target.kind, Kind::Deployment | Kind::Node | Kind::Namespace) {
+            if !is_made_by_users(target.kind) {
                 continue;
             }
             for name in &target.names {
@@ -436,7 +437,7 @@ impl World<'_> {
         faults
     }
 
-    fn expectations(&self, last: Span) -> Vec<Expectation> {
+    fn expectations(&self, last: Span, known: &BTreeSet<ObjectRef>) -> Vec<Expectation> {
         let mut expectations = Vec::new();
         for entry in &self.file.expect {
             if let Some(bound) = expectations::last_bound(entry.when) {
@@ -458,11 +459,21 @@ impl World<'_> {
                     self.problem(Code::UnknownObject, path, format!("no variant is named `{name}`")).maybe_help(help),
                 );
             }
+            // Nobody but the user makes these: one that no file describes never comes to be.
+            for key in entry.objects.iter().filter(|key| is_made_by_users(key.kind)) {
+                let (namespace, name) = (key.namespace.as_str().to_string(), key.name.as_str().to_string());
+                self.check_object(&entry.path_of_condition, &ObjectRef { kind: key.kind, namespace, name }, known);
+            }
             let only_in = entry.only_in.as_ref().map(|(_, name)| name.clone());
             expectations.push(Expectation { when: entry.when, that: entry.that.clone(), only_in });
         }
         expectations
     }
+}
+
+/// Kinds of which no controller makes objects.
+fn is_made_by_users(kind: Kind) -> bool {
+    matches!(kind, Kind::Deployment | Kind::Node | Kind::Namespace)
 }
 
 /// The limit that flags ask for.

@@ -1,14 +1,15 @@
-//! Paths of `set` in variants and of `--set`: `spec.model.resync`, `spec.faults.loss.at`, `deployment/api:spec.replicas`.
+//! Paths of `set` in variants, of `--set` and of a sweep's grid: `spec.model.resync`, `spec.faults.loss.at`,
+//! `deployment/api:spec.replicas`, `spec.controlPlane.controllerManager.flags.concurrent-replicaset-syncs`.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::diagnostic::{Code, Diagnostic, Mark, Source};
-use super::entry::join;
+use super::entry::{join, shown};
 use super::manifests::Manifest;
 use super::references;
-use super::yaml::Document;
+use super::yaml::{self, Document};
 use crate::rules::suggest;
 
 /// One value to set.
@@ -32,23 +33,22 @@ pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manife
     let error = |(message, help): (String, Option<String>)| {
         Box::new(Diagnostic::error(Code::BadPath, message).at(&setting.source, setting.mark).maybe_help(help))
     };
+    let is_own = setting.path.starts_with("spec.") || setting.path == "metadata.name";
     let (document, path) = match setting.path.split_once(':') {
+        _ if is_own => (scenario, setting.path.as_str()),
         Some((object, path)) => (manifest(object, manifests).map_err(error)?, path),
-        None if setting.path.starts_with("spec.") || setting.path == "metadata.name" => {
-            (scenario, setting.path.as_str())
-        }
         None => {
             let help = "paths begin with `spec.`, or with an object: deployment/api:spec.replicas";
             return Err(error((format!("`{}` names no place", setting.path), Some(help.into()))));
         }
     };
     for locked in ["spec.variants", "spec.include"] {
-        if path.starts_with(locked) {
+        if is_below(path, locked) {
             return Err(error((format!("`{locked}` cannot be set"), None)));
         }
     }
-    let canonical = set_in(&mut document.value, path, &setting.value).map_err(error)?;
-    document.set_at.push((canonical, setting.source.clone(), setting.mark));
+    let changed = set_in(&mut document.value, path, &setting.value).map_err(error)?;
+    document.set_at.push((changed, setting.source.clone(), setting.mark));
     Ok(())
 }
 
@@ -64,32 +64,98 @@ fn manifest<'a>(text: &str, manifests: &'a mut [Manifest]) -> Result<&'a mut Doc
     }
 }
 
-/// Sets the value at a path and gives the path with indices in place of names. Mappings on the way are made.
+/// Whether a path is another one or leads into it.
+pub(super) fn is_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Sets the value at a path. Mappings on the way are made. Gives the path, with indices in place of names, of what is new:
+/// the value, or the first mapping that was made for it.
 fn set_in(root: &mut Value, path: &str, new: &Value) -> Result<String, (String, Option<String>)> {
     let mut canonical = String::new();
+    let mut made: Option<String> = None;
     let mut place = root;
-    for step in steps(path)? {
+    let steps = steps(path)?;
+    for (number, step) in steps.iter().enumerate() {
+        let list_name = number.checked_sub(1).map_or("", |before| steps[before].as_str());
+        if is_flag_list(place, list_name) && step.parse::<usize>().is_err() {
+            if number + 1 < steps.len() {
+                return Err((format!("`{canonical}.{step}` is a flag and has no `{}`", steps[number + 1]), None));
+            }
+            let index = set_flag(place, step, new)?;
+            return Ok(made.unwrap_or(format!("{canonical}[{index}]")));
+        }
+        if place.is_null() {
+            made = made.or_else(|| Some(canonical.clone()).filter(|path| !path.is_empty()));
+            *place = Value::Object(Map::new());
+        }
         place = match place {
             Value::Array(items) => {
-                let index = index_of(items, &step, &canonical)?;
+                let index = index_of(items, step, &canonical)?;
                 canonical = format!("{canonical}[{index}]");
                 &mut items[index]
             }
             Value::Object(map) => {
-                canonical = join(&canonical, &step);
-                map.entry(step).or_insert(Value::Null)
-            }
-            Value::Null => {
-                *place = Value::Object(Map::new());
-                canonical = join(&canonical, &step);
-                let map = place.as_object_mut().expect("it was just made a mapping");
-                map.entry(step).or_insert(Value::Null)
+                canonical = join(&canonical, step);
+                map.entry(step.clone()).or_insert(Value::Null)
             }
             _ => return Err((format!("`{canonical}` is a plain value and has no `{step}`"), None)),
         };
     }
     *place = new.clone();
-    Ok(canonical)
+    Ok(made.unwrap_or(canonical))
+}
+
+/// A list of `--name=value` texts, or where one would be.
+fn is_flag_list(place: &Value, name: &str) -> bool {
+    match place {
+        Value::Null => name == "flags",
+        Value::Array(items) if items.is_empty() => matches!(name, "flags" | "args"),
+        Value::Array(items) => items.iter().any(|item| item.as_str().is_some_and(|text| text.starts_with("--"))),
+        _ => false,
+    }
+}
+
+/// Gives a flag this value, adding it when the list lacks it, and says which item it is. A flag that is given more than
+/// once keeps only the new value, as the last one counts for the real components.
+fn set_flag(place: &mut Value, step: &str, new: &Value) -> Result<usize, (String, Option<String>)> {
+    let name = format!("--{}", step.trim_start_matches('-'));
+    let text = match new {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(truth) => truth.to_string(),
+        other => {
+            return Err((format!("the value of the flag {name} must be plain, not {}", shown(other)), None));
+        }
+    };
+    let old = place.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut kept: Vec<Value> = Vec::with_capacity(old.len() + 1);
+    let mut index = None;
+    let mut rest = old.into_iter().peekable();
+    while let Some(item) = rest.next() {
+        let written = item.as_str().map(str::trim).unwrap_or_default();
+        match written.strip_prefix(&name) {
+            Some("") => {
+                // Its value is the next item, unless that is a flag itself.
+                rest.next_if(|next| next.as_str().is_none_or(|next| !next.starts_with("--")));
+            }
+            Some(after) if after.starts_with(['=', ' ']) => {}
+            _ => {
+                kept.push(item);
+                continue;
+            }
+        }
+        if index.is_none() {
+            index = Some(kept.len());
+            kept.push(Value::String(format!("{name}={text}")));
+        }
+    }
+    let index = index.unwrap_or_else(|| {
+        kept.push(Value::String(format!("{name}={text}")));
+        kept.len() - 1
+    });
+    *place = Value::Array(kept);
+    Ok(index)
 }
 
 /// Splits a path at dots; what stands in brackets is one step (`[0]`, `["app.kubernetes.io/name"]`).
@@ -99,7 +165,7 @@ pub(super) fn steps(path: &str) -> Result<Vec<String>, (String, Option<String>)>
     let mut rest = path;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
-            let (key, after) = inner.split_once(']').ok_or_else(wrong)?;
+            let (key, after) = yaml::bracketed(inner).ok_or_else(wrong)?;
             steps.push(key.trim_matches(['"', '\'']).to_string());
             rest = after;
         } else {
@@ -154,11 +220,53 @@ mod tests {
         };
         check("spec.list.b.x", Ok(("spec.list[1].x", json!("/spec/list/1/x"))));
         check("spec.list[0].x", Ok(("spec.list[0].x", json!("/spec/list/0/x"))));
-        check("spec.new.deep", Ok(("spec.new.deep", json!("/spec/new/deep"))));
+        check("spec.new.deep", Ok(("spec.new", json!("/spec/new/deep"))));
         check("spec.labels[\"a.b/c\"]", Ok(("spec.labels[a.b/c]", json!("/spec/labels/a.b~1c"))));
         check("spec.list[2].x", Err("`spec.list` has 2 items: there is no [2]"));
         check("spec.list.c", Err("`spec.list` has no item named `c`"));
         check("spec.n.x", Err("`spec.n` is a plain value and has no `x`"));
         check("spec..x", Err("`spec..x` is not a path"));
+    }
+
+    #[test]
+    fn flags_are_addressed_by_name() {
+        let check = |flags: Value, path: &str, new: Value, expected: Result<(&str, Value), &str>| {
+            let mut value = json!({"plane": {"flags": flags}});
+            let result = set_in(&mut value, path, &new).map_err(|(message, _)| message);
+            match expected {
+                Ok((canonical, flags)) => {
+                    assert_eq!(result, Ok(canonical.to_string()));
+                    assert_eq!(value["plane"]["flags"], flags);
+                }
+                Err(message) => assert_eq!(result, Err(message.to_string())),
+            }
+        };
+        let given = || json!(["--v=2", "--workers=5", "--qps 20", "--burst", "30"]);
+        let workers = json!(["--v=2", "--workers=7", "--qps 20", "--burst", "30"]);
+        check(given(), "plane.flags.workers", json!(7), Ok(("plane.flags[1]", workers.clone())));
+        check(given(), "plane.flags.--workers", json!("7"), Ok(("plane.flags[1]", workers)));
+        let qps = json!(["--v=2", "--workers=5", "--qps=1.5", "--burst", "30"]);
+        check(given(), "plane.flags.qps", json!(1.5), Ok(("plane.flags[2]", qps)));
+        let burst = json!(["--v=2", "--workers=5", "--qps 20", "--burst=9"]);
+        check(given(), "plane.flags.burst", json!(9), Ok(("plane.flags[3]", burst)));
+        // Of a flag that is given twice the last counts: only the new value may stay.
+        check(
+            json!(["--a=1", "--b", "--a=2"]),
+            "plane.flags.a",
+            json!(3),
+            Ok(("plane.flags[0]", json!(["--a=3", "--b"]))),
+        );
+        // A name that is the beginning of another is not the other.
+        check(json!(["--ab=1"]), "plane.flags.a", json!(true), Ok(("plane.flags[1]", json!(["--ab=1", "--a=true"]))));
+        check(Value::Null, "plane.flags.workers", json!(7), Ok(("plane.flags[0]", json!(["--workers=7"]))));
+        check(json!([]), "plane.flags.workers", json!(7), Ok(("plane.flags[0]", json!(["--workers=7"]))));
+        check(
+            given(),
+            "plane.flags[0]",
+            json!("--v=4"),
+            Ok(("plane.flags[0]", json!(["--v=4", "--workers=5", "--qps 20", "--burst", "30"]))),
+        );
+        check(given(), "plane.flags.qps.x", json!(1), Err("`plane.flags.qps` is a flag and has no `x`"));
+        check(given(), "plane.flags.qps", json!([1]), Err("the value of the flag --qps must be plain, not a list"));
     }
 }

@@ -15,10 +15,10 @@ const POD: &str = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {c
 const HEAD: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n";
 
 /// A folder with files, gone at the end of the test.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(test: &str, files: &[(&str, &str)]) -> Folder {
+    pub(super) fn new(test: &str, files: &[(&str, &str)]) -> Folder {
         let path = std::env::temp_dir().join(format!("kubesim-scenario-{}-{test}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         for (name, text) in files {
@@ -29,8 +29,13 @@ impl Folder {
         Folder(path)
     }
 
-    fn load(&self, name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    pub(super) fn load(&self, name: &str, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
         load(&[self.0.join(name)], overrides)
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// The problems of a file as a person sees them, without the folder's name.
@@ -328,6 +333,32 @@ fn mistakes_in_what_is_asked_and_how_things_behave() {
             "E0009 4:10 spec.nodes: node/node-1 is given twice (give the group another `name`; without one nodes are called node-1, node-2 ...)",
         ],
     );
+}
+
+#[test]
+fn slips_in_names_are_guessed() {
+    check(
+        "conditions",
+        "  expect:\n  - {never: 'metric(\"workqueue_dept\") > 1.0'}\n  - {always: 'count(\"pods\") = 1'}\n  - {never: 'exists(\"node/node-7\")'}\n",
+        &[
+            "E0014 5:13 spec.expect[0].never: unknown metric `workqueue_dept` (did you mean `workqueue_depth`?)",
+            "E0014 6:14 spec.expect[1].always: column 15: token recognition error at: '= '; column 17: extraneous input '1' (two values are compared with `==`)",
+            "E0012 7:13 spec.expect[2].never: no file describes node/node-7 (did you mean `node/node-1`?)",
+        ],
+    );
+    check(
+        "taint",
+        "  nodes: [{taints: ['gpu=true:NoSchedul']}]\n",
+        &["E0005 4:21 spec.nodes[0].taints[0]: `gpu=true:NoSchedul` is not a taint (did you mean `NoSchedule`?)"],
+    );
+    let shown = |text: &str| Folder::new("slips", &[("app.yaml", text), ("other.yaml", POD)]).problems("app.yaml");
+    let group = shown("apiVersion: kubsim.dev/v1alpha1\nkind: Scenario\n");
+    assert!(group.contains("help: this program reads kubesim.dev/v1alpha1"), "{group}");
+    let kind = shown("apiVersion: kubesim.dev/v1alpha1\nkind: Scenaro\n");
+    assert!(kind.contains("help: did you mean `Scenario`?"), "{kind}");
+    let folder = Folder::new("neighbour", &[("app.yaml", POD)]);
+    let missing = folder.problems("ap.yml");
+    assert!(missing.contains("ap.yml: no such file\n  = help: did you mean app.yaml?"), "{missing}");
 }
 
 #[test]

@@ -11,17 +11,18 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Source};
+use super::syntax;
 
 /// Largest file that is read.
 pub const FILE_BYTES_MAX: usize = 256 << 20;
 /// Most documents in a file.
 pub const DOCUMENTS_MAX: usize = 100_000;
-/// Most values in a document, aliases expanded.
-const VALUES_MAX: usize = 10_000_000;
+/// Most values in a file, aliases expanded.
+pub const VALUES_MAX: usize = 10_000_000;
 /// Most values that aliases may stand for in a document.
-const ALIASED_VALUES_MAX: usize = 200_000;
+pub const ALIASED_VALUES_MAX: usize = 200_000;
 /// Deepest nesting.
-const DEPTH_MAX: usize = 128;
+pub const DEPTH_MAX: usize = 128;
 
 /// Where a value and everything in it stands.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -32,6 +33,18 @@ pub struct Place {
     pub value: Mark,
     /// What is in it.
     pub children: Children,
+}
+
+impl Place {
+    /// How many values there are, this one included.
+    fn count(&self) -> usize {
+        1 + match &self.children {
+            Children::None => 0,
+            Children::List(items) => items.iter().map(Place::count).sum(),
+            // A key is a value too.
+            Children::Map(fields) => fields.iter().map(|(_, field)| 1 + field.count()).sum(),
+        }
+    }
 }
 
 /// Places inside a value.
@@ -55,10 +68,10 @@ pub struct Document {
     pub value: Value,
     /// Where everything in it stands.
     pub place: Place,
+    /// Path of the item that this document is, when it stands in a `List`: `items[1]`; else empty.
+    pub item: String,
     /// Values that were set later, by path, and where that was said.
     pub set_at: Vec<(String, Arc<Source>, Mark)>,
-    /// Where in a `List` it stands, e.g. `items[1]`; empty for a document of its own.
-    pub within: String,
 }
 
 /// Which part of a field a problem is about.
@@ -83,15 +96,8 @@ impl Document {
     /// A problem at a field of this document.
     pub fn problem(&self, code: Code, path: &str, part: Part, message: impl Into<String>) -> Diagnostic {
         let (source, mark) = self.find(path, part);
-        Diagnostic::error(code, message).at(&source, mark).path(join(&self.within, path))
-    }
-}
-
-fn join(within: &str, path: &str) -> String {
-    match (within.is_empty(), path.is_empty()) {
-        (true, _) => path.to_string(),
-        (_, true) => within.to_string(),
-        _ => format!("{within}.{path}"),
+        let separator = if self.item.is_empty() || path.is_empty() || path.starts_with('[') { "" } else { "." };
+        Diagnostic::error(code, message).at(&source, mark).path(format!("{}{separator}{path}", self.item))
     }
 }
 
@@ -107,7 +113,7 @@ fn find(place: &Place, path: &str, part: Part) -> Mark {
             _ => place.value,
         };
     }
-    let bracket = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+    let bracket = rest.strip_prefix('[').and_then(bracketed);
     let next = match (&place.children, bracket) {
         (Children::List(items), Some((index, after))) => {
             index.parse::<usize>().ok().and_then(|index| items.get(index)).map(|item| (item, after))
@@ -124,6 +130,20 @@ fn find(place: &Place, path: &str, part: Part) -> Mark {
         // A field that is missing is best shown at the key of the mapping that misses it.
         None => place.key.unwrap_or(place.value),
     }
+}
+
+/// What stands before the bracket that closes, and what after it; keys may have pairs of brackets themselves.
+pub(super) fn bracketed(inner: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, sign) in inner.char_indices() {
+        match sign {
+            '[' => depth += 1,
+            ']' if depth == 0 => return Some((&inner[..at], &inner[at + 1..])),
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The field whose name is the longest beginning of the path: names may contain dots.
@@ -152,6 +172,10 @@ pub fn decode_text(bytes: &[u8]) -> Result<String, String> {
 
 /// All documents of a text; empty ones are left out. Problems are added to `problems`, and what could be read is given back.
 pub fn parse(source: &Arc<Source>, problems: &mut Diagnostics) -> Vec<Document> {
+    parse_within(source, VALUES_MAX, problems)
+}
+
+fn parse_within(source: &Arc<Source>, values_max: usize, problems: &mut Diagnostics) -> Vec<Document> {
     let mut documents = Vec::new();
     let parts = split(&source.text);
     if parts.len() > DOCUMENTS_MAX {
@@ -159,13 +183,15 @@ pub fn parse(source: &Arc<Source>, problems: &mut Diagnostics) -> Vec<Document> 
         problems.push(Diagnostic::error(Code::TooLarge, message));
         return documents;
     }
+    let mut values_left = values_max;
     for (lines_before, text) in parts {
-        match parse_part(text) {
+        match parse_part(text, values_left) {
             Ok(values) => documents.extend(values.into_iter().filter_map(|value| {
                 let (value, mut place) = value.into_parts(lines_before);
                 place.key = None;
+                values_left = values_left.saturating_sub(place.count());
                 let document =
-                    Document { source: source.clone(), value, place, set_at: Vec::new(), within: String::new() };
+                    Document { source: source.clone(), value, place, item: String::new(), set_at: Vec::new() };
                 (!document.value.is_null()).then_some(document)
             })),
             Err(error) => problems.push(syntax_problem(source, lines_before, &error)),
@@ -179,18 +205,18 @@ pub fn parse(source: &Arc<Source>, problems: &mut Diagnostics) -> Vec<Document> 
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_value(text: &str) -> Result<Value, String> {
-    let values = parse_part(text).map_err(|error| message_of(&error))?;
+    let values = parse_part(text, VALUES_MAX).map_err(|error| message_of(&error))?;
     match values.into_iter().next() {
         Some(value) => Ok(value.into_parts(0).0),
         None => Ok(Value::Null),
     }
 }
 
-fn parse_part(text: &str) -> Result<Vec<Located>, serde_saphyr::Error> {
+fn parse_part(text: &str, values_max: usize) -> Result<Vec<Located>, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: VALUES_MAX * 2,
-            max_nodes: VALUES_MAX,
+            max_events: values_max.saturating_mul(2).max(1_000),
+            max_nodes: values_max,
             max_depth: DEPTH_MAX,
             max_total_scalar_bytes: FILE_BYTES_MAX,
             max_documents: 16,
@@ -227,30 +253,11 @@ fn only_directives(part: &str) -> bool {
 }
 
 fn syntax_problem(source: &Arc<Source>, lines_before: usize, error: &serde_saphyr::Error) -> Diagnostic {
-    let message = message_of(error);
-    let lower = message.to_lowercase();
-    let (code, help) = if lower.contains("duplicate") {
-        (Code::DuplicateKey, Some("keep one of the two"))
-    } else if lower.contains("budget") || lower.contains("limit") || lower.contains("recursion") {
-        (Code::TooLarge, None)
-    } else {
-        (Code::Syntax, None)
+    let place = match error.location() {
+        Some(location) => mark(&location, lines_before),
+        None => Mark { line: lines_before + 1, column: 1, length: 1 },
     };
-    let message = match (code, error.location()) {
-        (Code::DuplicateKey, Some(location)) => {
-            let line = source.text.lines().nth((location.line() as usize + lines_before).saturating_sub(1));
-            let rest = line.unwrap_or("").chars().skip((location.column() as usize).saturating_sub(1));
-            let key: String = rest.take_while(|character| *character != ':').collect();
-            format!("the key `{}` is given twice", key.trim())
-        }
-        (Code::DuplicateKey, None) => "a key is given twice".to_string(),
-        _ => message,
-    };
-    let problem = Diagnostic::error(code, message).maybe_help(help.map(str::to_string));
-    match error.location() {
-        Some(location) => problem.at(source, mark(&location, lines_before)),
-        None => problem.at(source, Mark { line: lines_before + 1, column: 1, length: 1 }),
-    }
+    syntax::problem(&message_of(error), source, place)
 }
 
 /// The library's words without its own snippet and position, which we show ourselves.
@@ -466,6 +473,49 @@ mod tests {
             assert!(documents.is_empty());
             assert_eq!(problems.iter().map(|problem| problem.code).collect::<Vec<_>>(), ["E0022"], "{problems}");
         }
+    }
+
+    #[test]
+    fn bounds_hold_over_all_documents_of_a_file() {
+        let check = |text: &str, values_max: usize| {
+            let source = Arc::new(Source { file: "t.yaml".into(), text: text.into() });
+            let mut problems = Diagnostics::default();
+            let documents = parse_within(&source, values_max, &mut problems);
+            let shown: Vec<_> =
+                problems.iter().map(|problem| format!("{} {}", problem.code, problem.message)).collect();
+            (documents.len(), shown)
+        };
+        // A mapping, its key, a list and two items are 5 values: of 13 two documents leave 3.
+        let document = "a: [1, 2]\n---\n";
+        assert_eq!(check(&document.repeat(2), 13), (2, vec![]));
+        let (read, shown) = check(&document.repeat(3), 13);
+        assert_eq!(read, 2);
+        assert_eq!(shown, ["E0022 the file holds more than 10000000 values, the most that is read"]);
+        let (read, shown) = check(&"a: 1\n---\n".repeat(DOCUMENTS_MAX), VALUES_MAX);
+        assert_eq!((read, shown.len()), (0, 1));
+        assert_eq!(shown[0], "E0022 t.yaml holds 100001 documents, at most 100000 are read");
+    }
+
+    #[test]
+    fn nesting_is_bounded_before_the_stack_is_spent() {
+        // Tests have 2 MiB of stack, the program has 8.
+        let with_the_stack_of_the_program = std::thread::Builder::new().stack_size(8 << 20).spawn(check_nesting);
+        with_the_stack_of_the_program.expect("a thread can be made").join().expect("nesting is bounded");
+    }
+
+    fn check_nesting() {
+        let check = |text: &str| {
+            let (documents, problems) = read(text);
+            let shown: Vec<_> =
+                problems.iter().map(|problem| format!("{} {}", problem.code, problem.message)).collect();
+            (documents.len(), shown)
+        };
+        let nested = |depth: usize| format!("a: {}{}\n", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(check(&nested(100)), (1, vec![]));
+        let too_deep = vec!["E0022 nested deeper than 128 levels, the most that is read".to_string()];
+        assert_eq!(check(&nested(200)), (0, too_deep.clone()));
+        assert_eq!(check(&"[".repeat(100_000)), (0, too_deep.clone()));
+        assert_eq!(check(&(0..300).map(|i| " ".repeat(i) + "a:\n").collect::<String>()), (0, too_deep));
     }
 
     #[test]

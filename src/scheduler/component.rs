@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cache::{Cache, Counted};
+use super::explain;
 use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
 use super::queue::queue::key_of;
-use super::queue::{Failure, QueuedPodInfo, SchedulingQueue};
+use super::queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, schedule_pod};
 use crate::component::{
     Change, ClientRow, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
@@ -19,9 +20,10 @@ use crate::component::{
 use crate::engine::calendar::Nature;
 use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
+use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
-    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Kind, Name, Node, Object, Patch,
-    Pod, Request, Selector, Span, Time, find_condition,
+    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Key, Kind, Name, Node, Object,
+    Patch, Pod, Request, Selector, Span, Time, find_condition,
 };
 
 /// Timer: the cycle's computing is done.
@@ -51,6 +53,8 @@ pub struct SchedulerSettings {
     pub assume: bool,
     /// Whose rules hold where versions differ.
     pub version: Version,
+    /// The pod that is to be explained.
+    pub explain: Option<Key>,
 }
 
 /// kube-scheduler.
@@ -69,6 +73,8 @@ pub struct Scheduler {
     backoff_at: Option<Time>,
     leftover_at: Option<Time>,
     attempts: [AttemptSums; 3],
+    /// Where the pod that is to be explained was last said to be.
+    told: Waiting,
 }
 
 /// The cycle under way.
@@ -120,6 +126,7 @@ impl Scheduler {
             backoff_at: None,
             leftover_at: None,
             attempts: [AttemptSums::default(); 3],
+            told: Waiting::Nothing,
         }
     }
 
@@ -129,7 +136,7 @@ impl Scheduler {
             Change::Updated { old: Object::Node(old), new: Object::Node(new) } => {
                 self.cache.set_node(&new);
                 if let Some(event) = ClusterEvent::of_node_update(&old, &new) {
-                    self.queue.move_on_event(event, ctx.out.cause(), ctx.now);
+                    self.cluster_event(event, ctx);
                 }
             }
             Change::Deleted { last: Object::Node(last), .. } => self.cache.remove_node(&last.meta.name),
@@ -149,7 +156,43 @@ impl Scheduler {
 
     fn node_added(&mut self, node: &Rc<Node>, ctx: &mut Context<'_>) {
         self.cache.set_node(node);
-        self.queue.move_on_event(ClusterEvent::NodeAdded(node.clone()), ctx.out.cause(), ctx.now);
+        self.cluster_event(ClusterEvent::NodeAdded(node.clone()), ctx);
+    }
+
+    /// Something happened that may help pods which wait for it.
+    fn cluster_event(&mut self, event: ClusterEvent, ctx: &mut Context<'_>) {
+        let words = self.explained_waits().then(|| explain::describe(&event));
+        self.queue.move_on_event(event, ctx.out.cause(), ctx.now);
+        self.tell_woken(words, ctx);
+    }
+
+    /// Whether the pod that is to be explained waits for an event.
+    fn explained_waits(&self) -> bool {
+        let found = self.settings.explain.as_ref().and_then(|key| self.queue.find(key));
+        found.is_some_and(|(place, queued)| place == Place::Unschedulable && !queued.gated)
+    }
+
+    /// Tells what woke the pod that is to be explained, if it no longer waits for an event.
+    fn tell_woken(&self, words: Option<String>, ctx: &mut Context<'_>) {
+        if let Some(by) = words.filter(|_| !self.explained_waits()) {
+            ctx.out.explain(SchedulingNote::Woken { by });
+        }
+    }
+
+    /// Tells where the pod that is to be explained is now, if that changed.
+    fn tell_place(&mut self, ctx: &mut Context<'_>) {
+        let Some(key) = &self.settings.explain else { return };
+        let waiting = self.queue.waiting(key, self.started.unwrap_or(ctx.now), ctx.now);
+        if waiting != self.told {
+            self.told = waiting.clone();
+            ctx.out.explain(SchedulingNote::Waits(waiting));
+        }
+    }
+
+    fn tell(&self, key: &Key, note: impl FnOnce() -> SchedulingNote, ctx: &mut Context<'_>) {
+        if self.settings.explain.as_ref() == Some(key) {
+            ctx.out.explain(note());
+        }
     }
 
     fn is_responsible_for(&self, pod: &Pod) -> bool {
@@ -159,7 +202,7 @@ impl Scheduler {
     fn pod_added(&mut self, pod: &Rc<Pod>, ctx: &mut Context<'_>) {
         if !pod.node_name.is_empty() {
             self.cache.add_pod(pod);
-            self.queue.move_on_event(ClusterEvent::AssignedPodAdded(pod.clone()), ctx.out.cause(), ctx.now);
+            self.cluster_event(ClusterEvent::AssignedPodAdded(pod.clone()), ctx);
         } else if self.is_responsible_for(pod) && !self.cache.is_assumed(&pod.meta.uid) {
             record_gates(&[], pod, ctx);
             self.queue.add(pod, ctx.out.cause(), ctx.now);
@@ -167,11 +210,10 @@ impl Scheduler {
     }
 
     fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
-        let (cause, now) = (ctx.out.cause(), ctx.now);
         if !old.node_name.is_empty() {
             self.cache.update_pod(new);
             if let Some(event) = ClusterEvent::of_assigned_pod_update(old, new) {
-                self.queue.move_on_event(event, cause, now);
+                self.cluster_event(event, ctx);
             }
         } else if !new.node_name.is_empty() {
             self.queue.delete(&key_of(new));
@@ -181,7 +223,9 @@ impl Scheduler {
             && !self.cache.is_assumed(&new.meta.uid)
         {
             record_gates(&old.spec.scheduling_gates, new, ctx);
-            self.queue.update(old, new, cause, now);
+            let words = self.explained_waits().then(|| "the pod itself changed".to_string());
+            self.queue.update(old, new, ctx.out.cause(), ctx.now);
+            self.tell_woken(words, ctx);
         }
     }
 
@@ -192,7 +236,7 @@ impl Scheduler {
             self.record_forget(last, "deleted", ctx);
         }
         if self.cache.remove_pod(&last.meta.uid).is_some() {
-            self.queue.move_on_event(ClusterEvent::AssignedPodDeleted(last.clone()), ctx.out.cause(), ctx.now);
+            self.cluster_event(ClusterEvent::AssignedPodDeleted(last.clone()), ctx);
         }
     }
 
@@ -211,6 +255,7 @@ impl Scheduler {
             let Some(queued) = self.queue.pop(ctx.now) else { return };
             ctx.out.set_cause(queued.cause);
             if self.skips(&queued, ctx) {
+                self.tell(&queued.key(), || SchedulingNote::Skipped, ctx);
                 self.queue.done(queued.uid());
                 continue;
             }
@@ -220,7 +265,12 @@ impl Scheduler {
                 ctx.out.record(Action::Schedule, Some(key.clone()), Detail::Number("attempt", occurrence as i64));
             ctx.out.set_cause(cause);
             let snapshot = self.cache.snapshot();
-            let (outcome, evaluated) = match schedule_pod(&self.profile, &queued.info, &snapshot, &mut self.search) {
+            let result = schedule_pod(&self.profile, &queued.info, &snapshot, &mut self.search);
+            if self.settings.explain.as_ref() == Some(&key) {
+                let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
+                ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
+            }
+            let (outcome, evaluated) = match result {
                 Ok(result) => (Ok(result.node), result.evaluated),
                 Err(error) => {
                     let rejected = (error.message().to_string(), error.unschedulable_plugins().to_vec());
@@ -272,6 +322,8 @@ impl Scheduler {
             let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
             ctx.out.set_cause(assumed);
         }
+        let sent = if self.settings.assume { SchedulingNote::Assumed } else { SchedulingNote::Sent };
+        self.tell(&key, || sent(node.clone()), ctx);
         self.queue.done(queued.uid());
         let token = self.next_token;
         self.next_token += 1;
@@ -285,6 +337,7 @@ impl Scheduler {
         match result {
             Ok(_) => {
                 self.count(SCHEDULED, ctx.now - began);
+                self.tell(&queued.key(), || SchedulingNote::Bound(node.clone()), ctx);
                 let message = format!("Successfully assigned {}/{} to {node}", pod.meta.namespace, pod.meta.name);
                 ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
             }
@@ -294,7 +347,7 @@ impl Scheduler {
                     self.record_forget(&pod, "binding failed", ctx);
                 }
                 if self.cache.forget(&pod.meta.uid).is_some() {
-                    self.queue.move_on_event(ClusterEvent::AssignedPodDeleted(pod), ctx.out.cause(), ctx.now);
+                    self.cluster_event(ClusterEvent::AssignedPodDeleted(pod), ctx);
                 }
                 let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
                 self.handle_failure(queued, Failure::Error, message, ctx);
@@ -314,6 +367,7 @@ impl Scheduler {
         };
         let decided = ctx.out.record(Action::Decide, Some(queued.key()), format!("{reason}: {message}"));
         ctx.out.set_cause(decided);
+        self.tell(&queued.key(), || SchedulingNote::Failed { reason, message: message.clone() }, ctx);
         match ctx.informers.pod(&queued.key()).cloned() {
             Some(current) if current.meta.uid != uid => return self.queue.done(&uid),
             Some(current) if current.node_name.is_empty() => {
@@ -430,13 +484,16 @@ impl Component for Scheduler {
             Input::Timer { token: BACKOFF } => self.backoff_at = None,
             Input::Timer { token: LEFTOVER } => {
                 self.leftover_at = None;
+                let words = self.explained_waits().then(|| "it had waited for more than five minutes".to_string());
                 self.queue.flush_unschedulable_leftover(cause, ctx.now);
+                self.tell_woken(words, ctx);
             }
             Input::Timer { .. } | Input::Container(_) => {}
         }
         self.begin_cycle(ctx);
         ctx.out.set_cause(cause);
         self.arm_timers(ctx);
+        self.tell_place(ctx);
     }
 
     fn is_idle(&self) -> bool {
@@ -467,311 +524,5 @@ impl Component for Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
-    use crate::model::api::{ApiError, Reason};
-    use crate::model::{Answer, Key, Record, RecordId, Rv, Uid};
-    use crate::scheduler::cache::testing::{bound, node, pod_with, sized_node};
-
-    struct Nothing;
-
-    impl Sensors for Nothing {
-        fn has_image(&self, _: &Name, _: &Name) -> bool {
-            false
-        }
-        fn running_since(&self, _: &Uid, _: u32) -> Option<Time> {
-            None
-        }
-    }
-
-    impl Draws for Nothing {
-        fn bits(&mut self, _: Purpose, _: u64, _: u64) -> u64 {
-            0
-        }
-    }
-
-    /// A scheduler with its caches; collects what goes out.
-    struct Rig {
-        scheduler: Scheduler,
-        informers: Informers,
-        now: Time,
-        cause: u64,
-        records: Vec<Record>,
-        effects: Vec<(Cause, Effect)>,
-    }
-
-    impl Rig {
-        /// Cycles take 1 ms and 1 us a node.
-        fn new(assume: bool) -> Rig {
-            let scheduler = Scheduler::new(SchedulerSettings {
-                cycle: Distribution::Constant(1_000_000),
-                per_node: Span::from_microseconds(1),
-                percentage_of_nodes_to_score: 0,
-                assume,
-                version: Version::V1_36,
-            });
-            let mut informers = Informers::new();
-            for watch in scheduler.watches() {
-                informers.ensure(watch.kind, &watch.selector);
-            }
-            Rig { scheduler, informers, now: Time::default(), cause: 0, records: Vec::new(), effects: Vec::new() }
-        }
-
-        fn send(&mut self, input: Input) {
-            self.cause += 1;
-            let mut out = Outbox::new(RecordId(self.cause), 1_000 + self.records.len() as u64);
-            let mut draws = Nothing;
-            let mut context = Context {
-                now: self.now,
-                informers: &self.informers,
-                sensors: &Nothing,
-                draws: &mut draws,
-                out: &mut out,
-            };
-            self.scheduler.handle(input, &mut context);
-            self.records.append(&mut out.records);
-            self.effects.append(&mut out.effects);
-        }
-
-        fn put(&mut self, object: impl Into<Object>) {
-            let object = object.into();
-            let informer = self.informers.get_informer_mut(object.kind()).expect("watched");
-            let change = match informer.cache.insert(object.clone()) {
-                None => Change::Added(object),
-                Some(old) => Change::Updated { old, new: object },
-            };
-            self.send(Input::Delta(Delta { change, is_resync: false, is_initial: false }));
-        }
-
-        fn delete(&mut self, key: &Key) {
-            let informer = self.informers.get_informer_mut(key.kind).expect("watched");
-            let last = informer.cache.remove(key).expect("it is cached");
-            let change = Change::Deleted { last, tombstone: false };
-            self.send(Input::Delta(Delta { change, is_resync: false, is_initial: false }));
-        }
-
-        /// Lets the running cycle end, `span_us` after it began.
-        fn end_cycle(&mut self, span_us: i64) {
-            let ends = self.effects.iter().rev().find_map(|(_, effect)| match effect {
-                Effect::SetTimer { token: CYCLE, at, nature: Nature::Work, .. } => Some(*at),
-                _ => None,
-            });
-            assert_eq!(ends, Some(self.now + Span::from_microseconds(span_us)));
-            self.now = ends.expect("compared above");
-            self.send(Input::Timer { token: CYCLE });
-        }
-
-        /// Requests and Events since the last call, in words.
-        fn sent(&mut self) -> Vec<String> {
-            let words = |(_, effect): (Cause, Effect)| match effect {
-                Effect::Request { request: Request::Bind { pod, node, .. }, token, .. } => {
-                    Some(format!("bind {} to {node} #{token}", pod.name))
-                }
-                Effect::Request {
-                    request: Request::Patch { patch: Patch::PodCondition { condition, .. }, .. },
-                    ..
-                } => Some(format!("patch {}: {}", condition.reason, condition.message)),
-                Effect::Event { reason, message, .. } => Some(format!("event {reason}: {message}")),
-                _ => None,
-            };
-            std::mem::take(&mut self.effects).into_iter().filter_map(words).collect()
-        }
-
-        fn actions(&mut self) -> Vec<String> {
-            let words = |record: Record| format!("{} {} <- {}", record.action.as_str(), record.detail, record.cause.0);
-            std::mem::take(&mut self.records).into_iter().map(words).collect()
-        }
-    }
-
-    fn pod_key(name: &str) -> Key {
-        Key::new(Kind::Pod, "default", name)
-    }
-
-    const NO_ROOM: &str = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: \
-                           0/1 nodes are available: 1 No preemption victims found for incoming pod.";
-
-    #[test]
-    fn a_cycle_takes_its_time_then_assumes_binds_and_goes_on() {
-        let mut rig = Rig::new(true);
-        rig.put(sized_node("a", 1_000, 1 << 30));
-        rig.put(pod_with("p", 600, 0));
-        rig.put(pod_with("q", 600, 0));
-        assert!(rig.actions().is_empty(), "nothing runs before the start");
-        rig.send(Input::Start);
-        // p was put by the delta with cause 2.
-        assert_eq!(rig.actions(), ["schedule attempt 1 <- 2"]);
-        rig.end_cycle(1_001);
-        // Schedule was record 1000 of its outbox; the assume of the next outbox is caused by it. Then q's cycle begins.
-        assert_eq!(rig.actions(), ["assume on a <- 1000", "schedule attempt 1 <- 3"]);
-        assert_eq!(rig.sent(), ["bind p to a #1"]);
-    }
-
-    #[test]
-    fn an_assumed_pod_takes_room_and_a_failed_binding_gives_it_back() {
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(sized_node("a", 1_000, 1 << 30));
-        rig.put(pod_with("p", 600, 0));
-        rig.put(pod_with("q", 600, 0));
-        rig.end_cycle(1_001);
-        rig.sent();
-        // q's cycle saw p on the node.
-        rig.now += Span::from_microseconds(1_001);
-        rig.send(Input::Timer { token: CYCLE });
-        assert_eq!(
-            rig.sent(),
-            [format!("event FailedScheduling: {NO_ROOM}"), format!("patch Unschedulable: {NO_ROOM}")]
-        );
-        assert!(!rig.scheduler.is_idle(), "p's binding is under way");
-        rig.actions();
-        let error = ApiError::new(Reason::NotFound, "pods \"p\" not found");
-        rig.send(Input::Reply { token: 1, result: Err(error) });
-        let actions = rig.actions();
-        // The room given back wakes q, which an idle scheduler takes at once for its second attempt; p waits for its error back-off.
-        let text = "running Bind plugin \"DefaultBinder\": pods \"p\" not found";
-        assert_eq!(actions.len(), 3);
-        assert!(actions[0].starts_with("forget binding failed") && actions[2].starts_with("schedule attempt 2"));
-        assert!(actions[1].starts_with(&format!("decide SchedulerError: {text}")));
-        assert_eq!(rig.scheduler.queue.backoff_len(), 1);
-        assert_eq!(rig.sent(), [format!("event FailedScheduling: {text}"), format!("patch SchedulerError: {text}")]);
-    }
-
-    #[test]
-    fn a_good_binding_is_reported_and_the_informer_confirms_it() {
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(sized_node("a", 1_000, 1 << 30));
-        rig.put(pod_with("p", 600, 0));
-        rig.end_cycle(1_001);
-        rig.sent();
-        rig.send(Input::Reply { token: 1, result: Ok(Answer::Done(Rv(5))) });
-        assert_eq!(rig.sent(), ["event Scheduled: Successfully assigned default/p to a"]);
-        assert!(rig.scheduler.is_idle());
-        assert!(rig.scheduler.cache.is_assumed(&"default/p".into()));
-        rig.put(bound("p", "a", 600, 0));
-        assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
-    }
-
-    #[test]
-    fn without_assuming_two_pods_are_sent_to_one_place() {
-        let mut rig = Rig::new(false);
-        rig.send(Input::Start);
-        rig.put(sized_node("a", 1_000, 1 << 30));
-        rig.put(pod_with("p", 600, 0));
-        rig.put(pod_with("q", 600, 0));
-        rig.end_cycle(1_001);
-        rig.now += Span::from_microseconds(1_001);
-        rig.send(Input::Timer { token: CYCLE });
-        // 600 + 600 > 1000: both are sent all the same.
-        assert_eq!(rig.sent(), ["bind p to a #1", "bind q to a #2"]);
-        assert!(rig.actions().iter().all(|action| action.starts_with("schedule")));
-        // Their own pending updates do not queue them again.
-        let mut patched = pod_with("p", 600, 0);
-        patched.meta.resource_version = Rv(9);
-        rig.put(patched);
-        assert!(rig.actions().is_empty());
-    }
-
-    #[test]
-    fn a_rejected_pod_is_patched_once_and_waits_for_a_useful_event() {
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(sized_node("a", 1_000, 1 << 30));
-        rig.put(bound("x", "a", 900, 0));
-        rig.put(pod_with("p", 600, 0));
-        rig.end_cycle(1_001);
-        assert_eq!(rig.sent().len(), 2);
-        assert!(rig.scheduler.is_idle());
-        // The informer shows the patched condition; that alone moves nothing.
-        let mut patched = pod_with("p", 600, 0);
-        patched.meta.resource_version = Rv(9);
-        patched.status.conditions.push(Condition {
-            condition_type: "PodScheduled".into(),
-            status: ConditionStatus::False,
-            reason: "Unschedulable".into(),
-            message: NO_ROOM.into(),
-            last_transition: Time::default(),
-            last_update: None,
-        });
-        rig.put(patched);
-        assert_eq!(rig.scheduler.queue.unschedulable_len(), 1);
-        // A small pod leaves: the hint does not look at sizes. 900 + 600 > 1000, so the pod fails again in the same words: an
-        // Event, no second patch.
-        rig.put(bound("y", "a", 10, 0));
-        rig.delete(&pod_key("y"));
-        rig.end_cycle(1_001);
-        assert_eq!(rig.sent(), [format!("event FailedScheduling: {NO_ROOM}")]);
-        rig.delete(&pod_key("x"));
-        rig.end_cycle(1_001);
-        assert_eq!(rig.sent(), ["bind p to a #1"]);
-    }
-
-    #[test]
-    fn without_nodes_a_pod_is_retried_after_its_back_off() {
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(pod_with("p", 600, 0));
-        rig.end_cycle(1_000);
-        // Failed at 0.001 s; back-off to 1.001, cut to 1, over strictly after: 2 s.
-        let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
-            Effect::SetTimer { token: BACKOFF, at, nature, .. } => Some((*at, *nature)),
-            _ => None,
-        });
-        assert_eq!(timer, Some((Time::default() + Span::from_seconds(2), Nature::Backoff)));
-        let text = "no nodes available to schedule pods";
-        assert_eq!(rig.sent(), [format!("event FailedScheduling: {text}"), format!("patch Unschedulable: {text}")]);
-        rig.put(node("a"));
-        rig.now = Time::default() + Span::from_seconds(2);
-        rig.send(Input::Timer { token: BACKOFF });
-        rig.end_cycle(1_001);
-        assert_eq!(rig.sent(), ["bind p to a #1"]);
-    }
-
-    #[test]
-    fn waiting_pods_are_looked_at_again_after_five_minutes() {
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(sized_node("a", 100, 1 << 30));
-        rig.put(pod_with("p", 600, 0));
-        rig.end_cycle(1_001);
-        // Failed at 0.001001 s, older than five minutes after 300.001001 s: the flush at 330 s.
-        let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
-            Effect::SetTimer { token: LEFTOVER, at, nature: Nature::Upkeep, is_root: true } => Some(*at),
-            _ => None,
-        });
-        assert_eq!(timer, Some(Time::default() + Span::from_seconds(330)));
-        rig.actions();
-        rig.now = Time::default() + Span::from_seconds(330);
-        rig.send(Input::Timer { token: LEFTOVER });
-        assert_eq!(rig.actions(), [format!("schedule attempt 2 <- {}", rig.cause)]);
-    }
-
-    #[test]
-    fn a_gated_pod_says_once_what_it_waits_for() {
-        let gated = |gates: &[&str], version: u64| {
-            let mut pod = pod_with("p", 600, 0);
-            Rc::make_mut(&mut pod.spec).scheduling_gates = gates.iter().map(Name::new).collect();
-            pod.meta.resource_version = Rv(version);
-            pod
-        };
-        let mut rig = Rig::new(true);
-        rig.send(Input::Start);
-        rig.put(gated(&["a", "b"], 1));
-        rig.put(gated(&["a", "b"], 2));
-        rig.put(gated(&["b"], 3));
-        let actions = rig.actions();
-        assert_eq!(actions.len(), 2, "{actions:?}");
-        assert!(actions[0].starts_with("decide waits for its scheduling gates: a, b <- "));
-        assert!(actions[1].starts_with("decide waits for its scheduling gates: b <- "));
-    }
-
-    #[test]
-    fn notes_are_cut_to_1024_bytes() {
-        assert_eq!(truncated_note(&"x".repeat(1024)).len(), 1024);
-        let cut = truncated_note(&"x".repeat(1025));
-        assert_eq!((cut.len(), &cut[1018..]), (1024, "xx ..."));
-        // A two-byte letter across the cut is left out whole: 1019 + 4.
-        assert_eq!(truncated_note(&format!("{}{}", "x".repeat(1019), "é".repeat(9))).len(), 1023);
-    }
-}
+#[path = "component_tests.rs"]
+mod tests;

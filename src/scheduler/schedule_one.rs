@@ -35,6 +35,8 @@ pub struct ScheduleResult {
     pub feasible: usize,
     /// Scores; `None` when only one node was feasible.
     pub scores: Option<Scores>,
+    /// Why other nodes are not.
+    pub diagnosis: Diagnosis,
 }
 
 /// Scores of feasible nodes.
@@ -137,19 +139,19 @@ pub fn schedule_pod(
         return Err(ScheduleError::NoNodes);
     }
     let Feasibility { feasible, evaluated, diagnosis } = find_nodes_that_fit(profile, pod, snapshot, search);
-    let result = |node: NodeIndex, count, scores| {
-        Ok(ScheduleResult { node: snapshot.name(node).clone(), evaluated, feasible: count, scores })
+    let result = |node: NodeIndex, feasible, scores, diagnosis| {
+        Ok(ScheduleResult { node: snapshot.name(node).clone(), evaluated, feasible, scores, diagnosis })
     };
     match feasible[..] {
         [] => {
             let message = fit_error_message(pod, snapshot, &diagnosis);
             Err(ScheduleError::Fit(Box::new(FitError { diagnosis, evaluated, message })))
         }
-        [only] => result(only, 1, None),
+        [only] => result(only, 1, None, diagnosis),
         _ => {
             let count = feasible.len();
             let scores = prioritize_nodes(profile, pod, snapshot, feasible);
-            result(select_host(&scores, snapshot), count, Some(scores))
+            result(select_host(&scores, snapshot), count, Some(scores), diagnosis)
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::rules::codec;
 use crate::scheduler::component::{Scheduler, SchedulerSettings};
 use crate::scheduler::framework::registry::Version;
 
+use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
 use super::faults::Faults;
 use super::lockstep::PodDouble;
@@ -56,6 +57,7 @@ impl World {
             counters: Counters::default(),
             answers: Map::default(),
             fresh: Vec::new(),
+            fresh_notes: Vec::new(),
             idle_watches: Vec::new(),
             deliveries: 0,
             looked_at: None,
@@ -159,6 +161,10 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
             per_node: scheduler.per_node,
             percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
             assume: scheduler.assume,
+            explain: scheduler
+                .explain
+                .as_ref()
+                .map(|(namespace, name)| Key::new(Kind::Pod, namespace.as_str(), name.as_str())),
             version: match plan.version {
                 KubernetesVersion::V1_36 => Version::V1_36,
                 KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Version::V1_35,
@@ -170,6 +176,9 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
         })),
         ComponentPlan::Kubectl => {
             Box::new(Kubectl::new(plan.timeline.iter().map(|entry| entry.command.clone()).collect()))
+        }
+        ComponentPlan::Arrivals(arrivals) => {
+            Box::new(QueueController::new(Arrivals::new(arrivals), settings(&arrivals.queue)))
         }
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
     }

@@ -26,6 +26,7 @@ impl World {
             Context { now, informers: &owner.informers, sensors: &self.plant, draws: &mut self.draws, out: &mut out };
         slot.component.handle(input, &mut context);
         self.next_record = out.next_record();
+        self.fresh_notes.append(&mut out.notes);
         self.take_records(process, component, &mut out);
         for (cause, effect) in out.effects {
             self.carry_out(process, component, cause, effect);

@@ -3,8 +3,9 @@
 //! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
 //! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `deliver` (watches and caches),
 //! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
-//! [`invariants`] (what must hold at the end of every instant).
+//! [`arrivals`] (queues under a known load), [`invariants`] (what must hold at the end of every instant).
 
+pub mod arrivals;
 mod build;
 mod deliver;
 mod dispatch;

@@ -1,5 +1,6 @@
 //! Who looks at a run: traces, probes, expectations. Observers change nothing and take no event numbers.
 
+use crate::model::scheduling::SchedulingNote;
 use crate::model::{Record, Time};
 
 use super::World;
@@ -8,6 +9,9 @@ use super::World;
 pub trait Observer {
     /// A record was made.
     fn record(&mut self, _record: &Record) {}
+
+    /// The scheduler thought something about the pod that the plan asks about.
+    fn explained(&mut self, _now: Time, _note: &SchedulingNote) {}
 
     /// All events of an instant have happened.
     fn instant_ends(&mut self, _now: Time, _world: &World) {}
@@ -35,6 +39,12 @@ impl Observer for Observers<'_> {
     fn record(&mut self, record: &Record) {
         for observer in &mut self.0 {
             observer.record(record);
+        }
+    }
+
+    fn explained(&mut self, now: Time, note: &SchedulingNote) {
+        for observer in &mut self.0 {
+            observer.explained(now, note);
         }
     }
 

@@ -162,6 +162,19 @@ pub enum ComponentPlan {
     Kubectl,
     /// Scheduler and kubelet double of the controller recordings.
     PodDouble(PodDoublePlan),
+    /// A controller double whose keys come by themselves (tests of queues only).
+    Arrivals(ArrivalsPlan),
+}
+
+/// A controller double whose keys come by themselves, see `sim::arrivals`.
+#[derive(Clone, Debug)]
+pub struct ArrivalsPlan {
+    /// Its queue; the computing time is the service time.
+    pub queue: QueuePlan,
+    /// Times between two keys.
+    pub between: Distribution,
+    /// How many keys come.
+    pub count: u64,
 }
 
 /// Settings of a controller around a work queue.
@@ -184,6 +197,8 @@ pub struct SchedulerPlan {
     pub percentage_of_nodes_to_score: u32,
     /// Whether a pod counts on its node before the binding is confirmed (`model.assume`).
     pub assume: bool,
+    /// The pod, by namespace and name, of which observers are told what the scheduler thinks. It changes no result.
+    pub explain: Option<(String, String)>,
 }
 
 /// Settings of the kubelets.

@@ -124,6 +124,9 @@ impl World {
         for record in self.fresh.drain(..) {
             observer.record(&record);
         }
+        for note in self.fresh_notes.drain(..) {
+            observer.explained(self.calendar.now(), &note);
+        }
     }
 
     /// What has to happen by itself in every run.

@@ -8,6 +8,7 @@ use crate::component::{Draws, Purpose};
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
+use crate::model::scheduling::SchedulingNote;
 use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time};
 use crate::plant::Plant;
 
@@ -33,6 +34,8 @@ pub struct World {
     pub(super) answers: Map<(&'static str, Kind, u16), u64>,
     /// Records not yet given to the observer.
     pub(super) fresh: Vec<Record>,
+    /// What the scheduler thought, not yet given to the observer.
+    pub(super) fresh_notes: Vec<SchedulingNote>,
     /// Scratch: watches without a scheduled delivery.
     pub(super) idle_watches: Vec<WatchId>,
     /// Deliveries so far; the log is trimmed now and then.

@@ -14,6 +14,7 @@ mod clientgo;
 mod controllers;
 mod e2e;
 mod files;
+mod scheduler;
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,13 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("controllers", "rs-pod-deletion", controllers::rs_pod_deletion),
     ("controllers", "deployment-rollout", controllers::replay),
     ("controllers", "replicaset-slowstart", controllers::replay),
+    ("scheduler", "allocation-scores", scheduler::one_pod),
+    ("scheduler", "node-affinity", scheduler::one_pod),
+    ("scheduler", "resources", scheduler::one_pod),
+    ("scheduler", "seed", scheduler::one_pod),
+    ("scheduler", "taints", scheduler::one_pod),
+    ("scheduler", "unschedulable", scheduler::one_pod),
+    ("scheduler", "zero-request", scheduler::one_pod),
 ];
 
 #[test]

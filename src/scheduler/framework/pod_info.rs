@@ -33,8 +33,10 @@ pub struct Requests {
 impl Requests {
     /// The requests of a pod.
     pub fn of(pod: &Pod) -> Requests {
-        let effective = pod_requests::requests(&pod.spec);
-        let nonzero = pod_requests::nonzero_requests(&pod.spec);
+        let resized = pod_requests::while_resized(pod);
+        let spec = resized.as_ref().unwrap_or(&pod.spec);
+        let effective = pod_requests::requests(spec);
+        let nonzero = pod_requests::nonzero_requests(spec);
         Requests {
             amounts: [
                 effective.cpu_milli.unwrap_or(0),

@@ -67,6 +67,11 @@ impl<K: Ord + Copy> SortedPods<K> {
         self.pods.remove(&order)
     }
 
+    /// A pod.
+    pub fn get(&self, key: &Key) -> Option<&QueuedPodInfo> {
+        self.pods.get(self.keys.get(key)?)
+    }
+
     /// A pod, to change what its order does not depend on.
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut QueuedPodInfo> {
         self.pods.get_mut(self.keys.get(key)?)

@@ -83,7 +83,12 @@ impl BackoffQueue {
     pub fn next_flush(&self) -> Option<Time> {
         let ends = [self.rejected.first_key(), self.errors.first_key()];
         let (end, _) = ends.into_iter().flatten().min()?;
-        Some(end.truncated_to_seconds() + Span::from_seconds(1))
+        Some(first_flush_after(end))
+    }
+
+    /// The flush that finds the pod.
+    pub fn flush_of(&self, pod: &QueuedPodInfo) -> Time {
+        first_flush_after(self.expiry(pod))
     }
 
     /// How many pods.
@@ -101,6 +106,11 @@ impl BackoffQueue {
         self.rejected.remove(key).or_else(|| self.errors.remove(key))
     }
 
+    /// A pod.
+    pub fn get(&self, key: &Key) -> Option<&QueuedPodInfo> {
+        self.rejected.get(key).or_else(|| self.errors.get(key))
+    }
+
     /// A pod, to change what its order does not depend on.
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut QueuedPodInfo> {
         self.rejected.get_mut(key).or_else(|| self.errors.get_mut(key))
@@ -110,4 +120,9 @@ impl BackoffQueue {
     pub fn iter(&self) -> impl Iterator<Item = &QueuedPodInfo> {
         self.rejected.iter().chain(self.errors.iter())
     }
+}
+
+/// Flushes run on whole seconds and find what ended before theirs.
+fn first_flush_after(end: Time) -> Time {
+    end.truncated_to_seconds() + Span::from_seconds(1)
 }

@@ -7,8 +7,10 @@ use std::rc::Rc;
 
 use super::active::{ActiveQueue, active_key};
 use super::backoff::BackoffQueue;
-use super::unschedulable::{MAX_IN_POOL, UnschedulablePods};
+use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
+use crate::model::scheduling::Waiting;
 use crate::model::{Cause, Key, Kind, Pod, Span, Time, Uid};
+use crate::scheduler::explain;
 use crate::scheduler::framework::{ClusterEvent, PodInfo, Profile, names};
 
 /// A pending pod and its history.
@@ -286,6 +288,33 @@ impl SchedulingQueue {
     /// Gated pods.
     pub fn gated_len(&self) -> usize {
         self.pool.gated()
+    }
+
+    /// A pod that is not in flight, and where it is.
+    pub fn find(&self, key: &Key) -> Option<(Place, &QueuedPodInfo)> {
+        let active = self.active.get(key).map(|queued| (Place::Active, queued));
+        let backoff = || self.backoff.get(key).map(|queued| (Place::Backoff, queued));
+        let pool = || self.pool.get(key).map(|queued| (Place::Unschedulable, queued));
+        active.or_else(backoff).or_else(pool)
+    }
+
+    /// What a pod waits for; the grid of the flush of leftovers begins at `origin`.
+    pub fn waiting(&self, key: &Key, origin: Time, now: Time) -> Waiting {
+        match self.find(key) {
+            None => Waiting::Nothing,
+            Some((Place::Active, _)) => Waiting::Turn,
+            Some((Place::Backoff, queued)) => Waiting::Backoff {
+                until: self.backoff.flush_of(queued),
+                unless_idle: self.backoff.pop_from_backoff_q && queued.consecutive_errors_count == 0,
+            },
+            Some((Place::Unschedulable, queued)) if queued.gated => {
+                Waiting::Gates(queued.info.pod.spec.scheduling_gates.clone())
+            }
+            Some((Place::Unschedulable, queued)) => Waiting::Event {
+                hints: queued.unschedulable_plugins.iter().map(|plugin| (*plugin, explain::hints(plugin))).collect(),
+                at_the_latest: Some(unschedulable::flush_of(queued.timestamp, origin, now)),
+            },
+        }
     }
 
     /// How long the oldest pod that can be tried has waited since its timestamp.

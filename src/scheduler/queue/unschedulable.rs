@@ -49,10 +49,12 @@ impl UnschedulablePods {
     /// The first flush, of those at `origin + k * 30 s` after `now`, that finds a pod; `None` when no pod waits.
     pub fn next_flush(&self, origin: Time, now: Time) -> Option<Time> {
         let oldest = self.iter().filter(|pod| !pod.gated).map(|pod| pod.timestamp).min()?;
-        // Strictly older than five minutes.
-        let ready = (oldest + MAX_IN_POOL + Span(1)).max(now + Span(1));
-        let periods = (ready - origin).0.max(1).unsigned_abs().div_ceil(FLUSH_PERIOD.0.unsigned_abs());
-        Some(origin + Span(periods as i64 * FLUSH_PERIOD.0))
+        Some(flush_of(oldest, origin, now))
+    }
+
+    /// A pod.
+    pub fn get(&self, key: &Key) -> Option<&QueuedPodInfo> {
+        self.pods.get(key)
     }
 
     /// How many pods wait for an event.
@@ -69,4 +71,12 @@ impl UnschedulablePods {
     pub fn iter(&self) -> impl Iterator<Item = &QueuedPodInfo> {
         self.pods.values()
     }
+}
+
+/// The first flush after `now` that finds a pod whose last attempt failed at `timestamp`.
+pub fn flush_of(timestamp: Time, origin: Time, now: Time) -> Time {
+    // Strictly older than five minutes.
+    let ready = (timestamp + MAX_IN_POOL + Span(1)).max(now + Span(1));
+    let periods = (ready - origin).0.max(1).unsigned_abs().div_ceil(FLUSH_PERIOD.0.unsigned_abs());
+    origin + Span(periods as i64 * FLUSH_PERIOD.0)
 }

@@ -1,10 +1,13 @@
 //! The status of a pod.
 
+use std::rc::Rc;
+
 use k8s_openapi::api::core::v1 as api;
 
 use super::Problems;
-use super::meta::{ConditionParts, condition, name, optional_time};
-use crate::model::{ContainerState, ContainerStatus, Name, PodPhase, PodStatus, QosClass};
+use super::meta::{ConditionParts, condition, name, optional_time, resources};
+use crate::model::{ContainerState, ContainerStatus, Name, PodPhase, PodStatus, QosClass, Resources};
+use crate::rules::pod_requests;
 
 /// A pod's status; all absent is the status of a pod not yet seen by anyone.
 pub fn status(typed: &api::PodStatus, problems: &mut Problems) -> PodStatus {
@@ -56,7 +59,20 @@ fn container_status(typed: &api::ContainerStatus, problems: &mut Problems) -> Co
         ready: typed.ready,
         restart_count: typed.restart_count,
         state: state(&typed.state.clone().unwrap_or_default(), problems),
+        held: held(typed, problems),
     }
+}
+
+/// What a container holds while it is resized in place.
+fn held(typed: &api::ContainerStatus, problems: &mut Problems) -> Option<Rc<Resources>> {
+    let actual = typed.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+    if actual.is_none() && typed.allocated_resources.is_none() {
+        return None;
+    }
+    let path = "status.containerStatuses";
+    let actual = resources(actual, &format!("{path}.resources.requests"), problems);
+    let allocated = resources(typed.allocated_resources.as_ref(), &format!("{path}.allocatedResources"), problems);
+    Some(Rc::new(pod_requests::max(&actual, &allocated)))
 }
 
 fn state(typed: &api::ContainerState, problems: &mut Problems) -> ContainerState {

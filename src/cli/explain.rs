@@ -1,0 +1,201 @@
+//! `kubesim explain`: why a pod is on its node, or on none.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use super::args::{Format, duration};
+use super::exit::Exit;
+use super::table::Table;
+use super::{data, print, print_error};
+use crate::experiment::explain::ask;
+use crate::experiment::replay::Replay;
+use crate::model::{Kind, Span};
+use crate::report::explain;
+use crate::report::explain::{Attempt, Explanation, Line, Out};
+use crate::rules::suggest;
+use crate::scenario::references;
+
+/// Examples in its help.
+pub const EXAMPLES: &str = "  \
+# Why is this pod where it is?
+  kubesim explain pod/ml-training output/ml-training --variant=base
+
+  # Why had it no node a minute after the start?
+  kubesim explain pod/ml-training --at=1m --in=output/ml-training --variant=full
+
+  # Every attempt to find a node, as data
+  kubesim explain shop/pod/web-0 output/shop --all -o json";
+
+/// Arguments of `kubesim explain`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct ExplainArguments {
+    /// The pod
+    #[arg(value_name = "[NAMESPACE/]pod/NAME")]
+    pub object: String,
+    /// Folder of the results
+    #[arg(value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
+    pub dir: Option<PathBuf>,
+    /// Folder of the results
+    #[arg(long = "in", value_name = "DIR", id = "folder")]
+    pub folder: Option<PathBuf>,
+    /// Ask about this instant, counted from the start of the run, for example 3m; by default about its end
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub at: Option<Span>,
+    /// Variant of the scenario, where it has several
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Show every attempt to find a node, not only the last
+    #[arg(long)]
+    pub all: bool,
+    /// Show at most this many nodes a table; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// What to print: table for people, json or yaml for scripts
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
+    pub output: Format,
+}
+
+/// Repeats the run up to the instant and prints what its scheduler thought of the pod.
+///
+/// # Errors
+/// The pod's name cannot be read, the folder holds no run, or there is no such pod.
+pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
+    let object = references::parse_object(&arguments.object).map_err(|(message, help)| match help {
+        Some(help) => anyhow!("{message} ({help})"),
+        None => anyhow!(message),
+    })?;
+    if object.kind != Kind::Pod {
+        bail!("{object} is no pod: the scheduler looks at pods only (for example pod/web-0)");
+    }
+    let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
+    let replay = Replay::open(folder, arguments.variant.as_deref())?;
+    let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.at)?;
+    if let Some(notice) = &past.notice {
+        print_error(&format!("notice: {notice}"));
+    }
+    let asked = arguments.at.map_or("the end of the run".to_string(), |at| at.to_string());
+    let Some(explanation) = explain::explain(&observed, arguments.all) else {
+        let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
+        let names: Vec<String> =
+            pods.filter(|pod| pod.namespace == *object.namespace).map(|pod| pod.name.to_string()).collect();
+        let help = suggest::help(&object.name, names.iter().map(String::as_str));
+        let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+        bail!("there is no {object} at {asked}, and none came to the scheduler{help}");
+    };
+    let value = || serde_json::to_value(&explanation).context("cannot write the answer as data");
+    print(&match arguments.output {
+        Format::Table => render(&explanation, &object.to_string(), &asked, arguments.limit),
+        Format::Json => data::to_json(&value()?)?,
+        Format::Yaml => data::to_yaml(&value()?)?,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The answer as people read it. Tables show at most `limit` nodes each; 0 shows all.
+pub fn render(explanation: &Explanation, object: &str, asked: &str, limit: usize) -> String {
+    let mut text = format!("{object} at {asked}: {}\n", explanation.conclusion);
+    if !explanation.waits_for.is_empty() {
+        let mut table = Table::new(&["WAITS WITH", "FOR"]);
+        for waits in &explanation.waits_for {
+            table.push(vec![waits.plugin.to_string(), waits.events.to_string()]);
+        }
+        text.push('\n');
+        text.push_str(&table.render());
+    }
+    if !explanation.before.is_empty() {
+        text.push_str(if explanation.attempts.is_empty() { "\nNo attempt was made:\n" } else { "\nBefore:\n" });
+        text.push_str(&lines(&explanation.before));
+    }
+    let untold = explanation.attempt_count - explanation.attempts.len();
+    if untold > 0 {
+        let attempts = if untold == 1 { "attempt is" } else { "attempts are" };
+        text.push_str(&format!("({untold} earlier {attempts} not shown; --all shows every attempt.)\n"));
+    }
+    for attempt in &explanation.attempts {
+        text.push('\n');
+        text.push_str(&render_attempt(attempt, limit));
+    }
+    text
+}
+
+fn lines(lines: &[Line]) -> String {
+    let width = lines.iter().map(|line| line.time.to_string().chars().count()).max().unwrap_or(0);
+    lines.iter().map(|line| format!("  {:<width$}   {}\n", line.time.to_string(), line.text)).collect()
+}
+
+fn render_attempt(attempt: &Attempt, limit: usize) -> String {
+    let Attempt { number, time, nodes, evaluated, feasible, .. } = attempt;
+    let fit = if *feasible == 1 { "fits" } else { "fit" };
+    let mut text = format!("Attempt {number} at {time}: {evaluated} of {nodes} nodes looked at, {feasible} {fit}.\n");
+    if let Some(by) = &attempt.pre_filter {
+        text.push_str(&format!("No node was looked at: {} says {}\n", by.plugin, by.reason));
+    }
+    if attempt.excluded > 0 {
+        let plugins = attempt.narrowed_by.join(", ");
+        text.push_str(&format!(
+            "{} nodes were left out because {plugins} names the only possible ones.\n",
+            attempt.excluded
+        ));
+    }
+    let unseen = attempt.nodes - attempt.excluded - attempt.evaluated;
+    if attempt.chosen.is_some() && unseen > 0 {
+        text.push_str(&format!("{unseen} nodes were not looked at: enough others fit.\n"));
+    }
+    if !attempt.out.is_empty() {
+        text.push_str("\nOut:\n");
+        text.push_str(&render_out(&attempt.out, limit));
+    }
+    match (attempt.scores.is_empty(), &attempt.chosen) {
+        (false, _) => {
+            text.push_str("\nFit (weight x score):\n");
+            text.push_str(&render_scores(attempt, limit));
+        }
+        (true, Some(chosen)) => text.push_str(&format!("\nFits: {chosen}, taken without scores as the only one.\n")),
+        (true, None) => {}
+    }
+    if !attempt.tied.is_empty() {
+        let count = attempt.tied.len();
+        text.push_str(&format!(
+            "{count} nodes share the highest total; the first by name is taken, Kubernetes takes any.\n"
+        ));
+    }
+    if !attempt.after.is_empty() {
+        text.push_str("\nThen:\n");
+        text.push_str(&lines(&attempt.after));
+    }
+    text
+}
+
+fn shown(limit: usize, all: usize) -> usize {
+    if limit == 0 { all } else { limit.min(all) }
+}
+
+fn more(left: usize) -> String {
+    if left == 0 { String::new() } else { format!("... and {left} more (--limit=0 shows all)\n") }
+}
+
+fn render_out(out: &[Out], limit: usize) -> String {
+    let mut table = Table::new(&["NODE", "PLUGIN", "REASON", "BECAUSE"]);
+    let count = shown(limit, out.len());
+    for node in &out[..count] {
+        table.push(vec![node.node.clone(), node.plugin.to_string(), node.reasons.join(", "), node.detail.clone()]);
+    }
+    table.render() + &more(out.len() - count)
+}
+
+fn render_scores(attempt: &Attempt, limit: usize) -> String {
+    let names = attempt.score_plugins.iter().map(|plugin| plugin.name);
+    let header: Vec<&str> = ["NODE"].into_iter().chain(names).chain(["TOTAL", ""]).collect();
+    let mut table = Table::new(&header);
+    let count = shown(limit, attempt.scores.len());
+    for row in &attempt.scores[..count] {
+        let scores = attempt.score_plugins.iter().zip(&row.scores);
+        let mut cells = vec![row.node.clone()];
+        cells.extend(scores.map(|(plugin, score)| format!("{} x {score}", plugin.weight)));
+        cells.extend([row.total.to_string(), if row.chosen { "chosen" } else { "" }.to_string()]);
+        table.push(cells);
+    }
+    table.render() + &more(attempt.scores.len() - count)
+}

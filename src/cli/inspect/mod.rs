@@ -1,0 +1,82 @@
+//! What `get`, `describe` and `events` share: an instant of a finished run, and what a command line asks of it.
+
+pub mod age;
+pub mod arguments;
+pub mod pod_row;
+pub mod request;
+pub mod selection;
+pub mod tab_writer;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use serde_json::Value;
+
+use self::arguments::InstantArguments;
+use super::print_error;
+use crate::experiment::replay::{Past, Replay};
+use crate::model::{Key, Kind, Object, Time};
+use crate::rules::codec;
+
+/// An instant of a finished run.
+pub struct Instant {
+    past: Past,
+}
+
+impl Instant {
+    /// The instant that a command line names, by default the end of the run.
+    ///
+    /// # Errors
+    /// The folder holds no such run, or the run was over before.
+    pub fn open(folder: &Path, arguments: &InstantArguments) -> anyhow::Result<Instant> {
+        let replay = Replay::open(folder, arguments.variant.as_deref()).map_err(|problem| anyhow!(problem))?;
+        let past = replay.until(arguments.at.unwrap_or(replay.length)).map_err(|problem| anyhow!(problem))?;
+        if let Some(notice) = &past.notice {
+            print_error(&format!("notice: {notice}"));
+        }
+        Ok(Instant { past })
+    }
+
+    /// When it is.
+    pub fn now(&self) -> Time {
+        self.past.at
+    }
+
+    /// An object of the store.
+    pub fn get(&self, key: &Key) -> Option<Value> {
+        self.past.world.api().truth().get(key).map(codec::encode)
+    }
+
+    /// The objects of a kind, in order of namespace and name.
+    pub fn objects(&self, kind: Kind, namespace: Option<&str>) -> Vec<Object> {
+        let of_kind = self.past.world.api().truth().iter(kind);
+        let mut found: Vec<Object> = of_kind
+            .filter(|object| namespace.is_none_or(|namespace| object.meta().namespace == namespace))
+            .cloned()
+            .collect();
+        found.sort_by_key(Object::key);
+        found
+    }
+
+    /// The same as JSON.
+    pub fn list(&self, kind: Kind, namespace: Option<&str>) -> Vec<Value> {
+        self.objects(kind, namespace).iter().map(codec::encode).collect()
+    }
+}
+
+/// Takes the folder of results from a command line: `--in=DIR`, or its last word.
+///
+/// # Errors
+/// There is none.
+pub fn folder(words: &mut Vec<String>, named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = named {
+        return Ok(folder.to_path_buf());
+    }
+    match words.last() {
+        Some(word) if Path::new(word).is_dir() => Ok(PathBuf::from(words.pop().unwrap_or_default())),
+        Some(word) if word.contains('/') && Kind::from_user(word.split('/').next().unwrap_or("")).is_none() => {
+            bail!("{word} is no folder, and no TYPE/NAME")
+        }
+        _ => bail!("no folder of results is given: name it last, or with --in=DIR"),
+    }
+}

@@ -1,0 +1,189 @@
+//! `kubesim sweep`: files in, every point of the grid so many times, statistics out.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::args::{Format, SweepArguments};
+use super::exit::Exit;
+use super::{data, has_color, print, print_error, sweep_result};
+use crate::experiment::sweep::{self, SweepOutcome, SweepProgress};
+use crate::experiment::sweep_charts::NO_CHART;
+use crate::report::OutputFolder;
+use crate::scenario::{self, LoadedSweep, Overrides};
+
+/// Results go to `output/NAME-sweep`, beside those of a run of the same scenario.
+const SUFFIX: &str = "-sweep";
+/// A bar is shown for what takes longer.
+const BAR_AFTER: Duration = Duration::from_secs(1);
+
+/// Runs the sweep of a scenario, writes its results and prints the points.
+///
+/// # Errors
+/// The input is wrong, or the results cannot be written.
+pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
+    let loaded = load(arguments)?;
+    let name = format!("{}{SUFFIX}", loaded.plans[0].name);
+    let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(super::run::RESULTS).join(name));
+    let folder = OutputFolder::begin(&target)?;
+    let runs = loaded.plans.len() as u64 * loaded.sweep.replications;
+    let with_bar = !arguments.quiet && io::stderr().is_terminal();
+    let bar = Bar::new(runs, with_bar);
+    let outcome = sweep::run(&loaded, arguments.threads, Some(&folder), &bar);
+    bar.finish();
+    let outcome = outcome.context("the sweep was stopped and its results are gone")?;
+    folder.commit().context("the sweep is done but its results cannot be put in place")?;
+    if !arguments.quiet {
+        let own = outcome.summary.notices.iter().filter(|notice| !loaded.notices.contains(notice));
+        // What has no chart stands in summary.json.
+        let own = own.filter(|notice| !notice.starts_with(NO_CHART));
+        own.for_each(|notice| print_error(&format!("notice: {notice}")));
+    }
+    for (point, replication) in &outcome.bugs {
+        print_error(&format!("To see the bug again: {}", reproduce(arguments, &loaded, *point, *replication)));
+    }
+    print(&text(&loaded, &outcome, &target.display().to_string(), bar.wall(), arguments)?)?;
+    Ok(exit(&outcome))
+}
+
+fn load(arguments: &SweepArguments) -> anyhow::Result<LoadedSweep> {
+    let overrides = Overrides {
+        seed: arguments.seed,
+        until: arguments.until,
+        nodes: arguments.nodes.clone(),
+        set: arguments.set.clone(),
+        allow_outside: arguments.allow_outside,
+    };
+    let mut loaded = scenario::load_sweep(&arguments.files, &overrides, arguments.replications)?;
+    if !arguments.quiet {
+        loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
+    }
+    for plan in &mut loaded.plans {
+        plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+    }
+    Ok(loaded)
+}
+
+fn text(
+    loaded: &LoadedSweep,
+    outcome: &SweepOutcome,
+    folder: &str,
+    wall: Duration,
+    arguments: &SweepArguments,
+) -> anyhow::Result<String> {
+    match (arguments.output, arguments.quiet) {
+        (Format::Json, _) => data::to_json(&sweep_result::value(&outcome.summary, folder)?),
+        (Format::Yaml, _) => data::to_yaml(&sweep_result::value(&outcome.summary, folder)?),
+        (Format::Table, true) => Ok(String::new()),
+        (Format::Table, false) => {
+            Ok(sweep_result::render(&loaded.sweep, &outcome.summary, folder, wall, has_color(&io::stdout())))
+        }
+    }
+}
+
+/// Runs that were stopped say nothing about their expectations.
+fn exit(outcome: &SweepOutcome) -> Exit {
+    let summary = &outcome.summary;
+    if !outcome.bugs.is_empty() {
+        Exit::Bug
+    } else if summary.runs_partial + summary.runs_failed > 0 || summary.partial_reason.is_some() {
+        Exit::Stopped
+    } else if summary.runs_unmet > 0 {
+        Exit::ExpectationFailed
+    } else {
+        Exit::Done
+    }
+}
+
+/// The command that runs one run of the sweep again.
+fn reproduce(arguments: &SweepArguments, loaded: &LoadedSweep, point: usize, replication: u64) -> String {
+    let mut words = vec!["kubesim".to_string(), "run".to_string()];
+    words.extend(arguments.files.iter().map(|file| file.display().to_string()));
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
+    };
+    option("--seed", Some(loaded.plans[point].seed.to_string()));
+    option("--replication", Some(replication.to_string()));
+    option("--until", arguments.until.map(|until| until.to_string()));
+    option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
+    option("--nodes", arguments.nodes.clone());
+    arguments.set.iter().for_each(|(path, value)| option("--set", Some(format!("{path}={value}"))));
+    for (axis, index) in loaded.sweep.grid.iter().zip(loaded.sweep.indices(point)) {
+        option("--set", Some(axis.setting(index)));
+    }
+    if arguments.allow_outside {
+        words.push("--allow-outside".to_string());
+    }
+    words.iter().map(|word| super::run::quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// How far a sweep is: runs done, runs a second, time left.
+struct Bar {
+    started: Instant,
+    bar: Option<Mutex<ProgressBar>>,
+}
+
+impl Bar {
+    fn new(runs: u64, is_shown: bool) -> Bar {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "how long a sweep takes is shown to people and goes into no result"
+        )]
+        let started = Instant::now();
+        let bar = is_shown.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::hidden());
+            let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs  {msg}");
+            bar.set_style(style.expect("the template is well-formed"));
+            Mutex::new(bar)
+        });
+        Bar { started, bar }
+    }
+
+    fn wall(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).finish_and_clear();
+        }
+    }
+}
+
+impl SweepProgress for Bar {
+    fn done(&self, runs: u64, failed: u64) {
+        let Some(bar) = self.bar.as_ref().filter(|_| self.wall() >= BAR_AFTER) else { return };
+        let bar = bar.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if bar.is_hidden() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let total = bar.length().unwrap_or(runs);
+        bar.set_message(words(runs, total, failed, self.wall()));
+        bar.set_position(runs);
+    }
+}
+
+fn words(runs: u64, total: u64, failed: u64, wall: Duration) -> String {
+    let rate = runs as f64 / wall.as_secs_f64().max(1e-3);
+    let left = Duration::from_secs_f64(total.saturating_sub(runs) as f64 / rate.max(1e-9));
+    let left = left.as_secs();
+    let left = if left < 60 { format!("{left}s") } else { format!("{}m{:02}s", left / 60, left % 60) };
+    let failed = if failed > 0 { format!("  {failed} failed") } else { String::new() };
+    format!("{rate:.1} runs/s  {left} left{failed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_has_a_rate_and_the_time_left() {
+        // 50 runs in 10 s are 5 a second; 950 more take 190 s.
+        assert_eq!(words(50, 1_000, 0, Duration::from_secs(10)), "5.0 runs/s  3m10s left");
+        assert_eq!(words(990, 1_000, 2, Duration::from_secs(10)), "99.0 runs/s  0s left  2 failed");
+    }
+}

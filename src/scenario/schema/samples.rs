@@ -1,0 +1,71 @@
+//! Documents that, together, use every word of the format: readers are led over them to learn what they ask for.
+//!
+//! A word that no document here uses has no type in the schema; a test names it.
+
+/// The documents. They need not make sense as a whole: references are not followed.
+pub const SAMPLES: &[&str] = &[
+    r#"
+apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: sample, labels: {a: b}, annotations: {a: b}}
+spec:
+  kubernetesVersion: "1.36"
+  startAt: 2026-01-01T00:00:00Z
+  seed: 7
+  duration: 30m
+  until: 20m
+  files: {more.yaml: []}
+  include: [more.yaml]
+  nodes:
+  - count: 3
+    name: node
+    cpu: 4
+    memory: 16Gi
+    pods: 110
+    labels: {topology.kubernetes.io/zone: a}
+    taints: ["gpu=true:NoSchedule", {key: gpu, value: "true", effect: NoSchedule}]
+    conditions: {Ready: "False", MemoryPressure: true}
+  controlPlane:
+    controllerManager:
+      flags: ["--min-resync-period=5m"]
+      reconcileTime: {replicaset: 1ms, deployment: 1ms}
+    scheduler:
+      flags: ["--kube-api-qps=5"]
+    apiServer: {request: 2ms, commit: 5ms, reply: 2ms, watch: 5ms}
+  containers:
+  - {of: deployment/api, pull: {uniform: [2s, 5s]}, start: {lognormal: {p50: 3s, p99: 12s}}, ready: {exponential: 1s}}
+  - {of: deployment/api, start: {normal: {mean: 1s, sd: 100ms}}, stop: {choice: [1s, {weight: 3, of: 2s}]}}
+  timeline:
+  - {name: loss, at: 2m, kubectl: delete pod -l app=api, pick: 1}
+  faults:
+  - name: loss
+    at: 1m
+    duration: 2m
+    dropWatchEvents: {to: kube-controller-manager, kind: Pod, type: DELETED, name: p, stage: handler, count: 1}
+  - {at: 1m, delayWatch: {to: kube-scheduler, kind: Pod, by: 1s}}
+  - {at: 1m, kill: kubelet}
+  - {at: 1m, restart: kubelet}
+  expect:
+  - {name: down, in: relist, at: 3m, that: "true"}
+  - {from: 3m, within: 8m, that: "true"}
+  - {until: 3m, that: "true"}
+  - {always: "true"}
+  - {never: "false"}
+  - {eventually: "true"}
+  model: {resync: relist, resyncDraw: perController, assume: false}
+  variants:
+  - {name: relist, set: {spec.model.resync: relist}}
+  sweep:
+    replications: 30
+    grid: {spec.seed: [1, 2]}
+    minimise: [convergence_seconds]
+    maximise: pods_created_total
+"#,
+    r#"
+apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+spec:
+  controlPlane: {apiServer: {latency: 2ms}}
+  sweep: {minimise: convergence_seconds, maximise: [pods_created_total]}
+"#,
+];

@@ -1,0 +1,298 @@
+use super::*;
+use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
+use crate::model::api::{ApiError, Reason};
+use crate::model::{Answer, Record, RecordId, Rv, Uid};
+use crate::scheduler::cache::testing::{bound, node, pod_with, sized_node};
+
+struct Nothing;
+
+impl Sensors for Nothing {
+    fn has_image(&self, _: &Name, _: &Name) -> bool {
+        false
+    }
+    fn running_since(&self, _: &Uid, _: u32) -> Option<Time> {
+        None
+    }
+}
+
+impl Draws for Nothing {
+    fn bits(&mut self, _: Purpose, _: u64, _: u64) -> u64 {
+        0
+    }
+}
+
+/// A scheduler with its caches; collects what goes out.
+struct Rig {
+    scheduler: Scheduler,
+    informers: Informers,
+    now: Time,
+    cause: u64,
+    records: Vec<Record>,
+    effects: Vec<(Cause, Effect)>,
+}
+
+impl Rig {
+    /// Cycles take 1 ms and 1 us a node.
+    fn new(assume: bool) -> Rig {
+        let scheduler = Scheduler::new(SchedulerSettings {
+            cycle: Distribution::Constant(1_000_000),
+            per_node: Span::from_microseconds(1),
+            percentage_of_nodes_to_score: 0,
+            assume,
+            version: Version::V1_36,
+            explain: None,
+        });
+        let mut informers = Informers::new();
+        for watch in scheduler.watches() {
+            informers.ensure(watch.kind, &watch.selector);
+        }
+        Rig { scheduler, informers, now: Time::default(), cause: 0, records: Vec::new(), effects: Vec::new() }
+    }
+
+    fn send(&mut self, input: Input) {
+        self.cause += 1;
+        let mut out = Outbox::new(RecordId(self.cause), 1_000 + self.records.len() as u64);
+        let mut draws = Nothing;
+        let mut context =
+            Context { now: self.now, informers: &self.informers, sensors: &Nothing, draws: &mut draws, out: &mut out };
+        self.scheduler.handle(input, &mut context);
+        self.records.append(&mut out.records);
+        self.effects.append(&mut out.effects);
+    }
+
+    fn put(&mut self, object: impl Into<Object>) {
+        let object = object.into();
+        let informer = self.informers.get_informer_mut(object.kind()).expect("watched");
+        let change = match informer.cache.insert(object.clone()) {
+            None => Change::Added(object),
+            Some(old) => Change::Updated { old, new: object },
+        };
+        self.send(Input::Delta(Delta { change, is_resync: false, is_initial: false }));
+    }
+
+    fn delete(&mut self, key: &Key) {
+        let informer = self.informers.get_informer_mut(key.kind).expect("watched");
+        let last = informer.cache.remove(key).expect("it is cached");
+        let change = Change::Deleted { last, tombstone: false };
+        self.send(Input::Delta(Delta { change, is_resync: false, is_initial: false }));
+    }
+
+    /// Lets the running cycle end, `span_us` after it began.
+    fn end_cycle(&mut self, span_us: i64) {
+        let ends = self.effects.iter().rev().find_map(|(_, effect)| match effect {
+            Effect::SetTimer { token: CYCLE, at, nature: Nature::Work, .. } => Some(*at),
+            _ => None,
+        });
+        assert_eq!(ends, Some(self.now + Span::from_microseconds(span_us)));
+        self.now = ends.expect("compared above");
+        self.send(Input::Timer { token: CYCLE });
+    }
+
+    /// Requests and Events since the last call, in words.
+    fn sent(&mut self) -> Vec<String> {
+        let words = |(_, effect): (Cause, Effect)| match effect {
+            Effect::Request { request: Request::Bind { pod, node, .. }, token, .. } => {
+                Some(format!("bind {} to {node} #{token}", pod.name))
+            }
+            Effect::Request {
+                request: Request::Patch { patch: Patch::PodCondition { condition, .. }, .. }, ..
+            } => Some(format!("patch {}: {}", condition.reason, condition.message)),
+            Effect::Event { reason, message, .. } => Some(format!("event {reason}: {message}")),
+            _ => None,
+        };
+        std::mem::take(&mut self.effects).into_iter().filter_map(words).collect()
+    }
+
+    fn actions(&mut self) -> Vec<String> {
+        let words = |record: Record| format!("{} {} <- {}", record.action.as_str(), record.detail, record.cause.0);
+        std::mem::take(&mut self.records).into_iter().map(words).collect()
+    }
+}
+
+fn pod_key(name: &str) -> Key {
+    Key::new(Kind::Pod, "default", name)
+}
+
+const NO_ROOM: &str = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: \
+                       0/1 nodes are available: 1 No preemption victims found for incoming pod.";
+
+#[test]
+fn a_cycle_takes_its_time_then_assumes_binds_and_goes_on() {
+    let mut rig = Rig::new(true);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.put(pod_with("q", 600, 0));
+    assert!(rig.actions().is_empty(), "nothing runs before the start");
+    rig.send(Input::Start);
+    // p was put by the delta with cause 2.
+    assert_eq!(rig.actions(), ["schedule attempt 1 <- 2"]);
+    rig.end_cycle(1_001);
+    // Schedule was record 1000 of its outbox; the assume of the next outbox is caused by it. Then q's cycle begins.
+    assert_eq!(rig.actions(), ["assume on a <- 1000", "schedule attempt 1 <- 3"]);
+    assert_eq!(rig.sent(), ["bind p to a #1"]);
+}
+
+#[test]
+fn an_assumed_pod_takes_room_and_a_failed_binding_gives_it_back() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.put(pod_with("q", 600, 0));
+    rig.end_cycle(1_001);
+    rig.sent();
+    // q's cycle saw p on the node.
+    rig.now += Span::from_microseconds(1_001);
+    rig.send(Input::Timer { token: CYCLE });
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {NO_ROOM}"), format!("patch Unschedulable: {NO_ROOM}")]);
+    assert!(!rig.scheduler.is_idle(), "p's binding is under way");
+    rig.actions();
+    let error = ApiError::new(Reason::NotFound, "pods \"p\" not found");
+    rig.send(Input::Reply { token: 1, result: Err(error) });
+    let actions = rig.actions();
+    // The room given back wakes q, which an idle scheduler takes at once for its second attempt; p waits for its error back-off.
+    let text = "running Bind plugin \"DefaultBinder\": pods \"p\" not found";
+    assert_eq!(actions.len(), 3);
+    assert!(actions[0].starts_with("forget binding failed") && actions[2].starts_with("schedule attempt 2"));
+    assert!(actions[1].starts_with(&format!("decide SchedulerError: {text}")));
+    assert_eq!(rig.scheduler.queue.backoff_len(), 1);
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {text}"), format!("patch SchedulerError: {text}")]);
+}
+
+#[test]
+fn a_good_binding_is_reported_and_the_informer_confirms_it() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.end_cycle(1_001);
+    rig.sent();
+    rig.send(Input::Reply { token: 1, result: Ok(Answer::Done(Rv(5))) });
+    assert_eq!(rig.sent(), ["event Scheduled: Successfully assigned default/p to a"]);
+    assert!(rig.scheduler.is_idle());
+    assert!(rig.scheduler.cache.is_assumed(&"default/p".into()));
+    rig.put(bound("p", "a", 600, 0));
+    assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
+}
+
+#[test]
+fn without_assuming_two_pods_are_sent_to_one_place() {
+    let mut rig = Rig::new(false);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.put(pod_with("q", 600, 0));
+    rig.end_cycle(1_001);
+    rig.now += Span::from_microseconds(1_001);
+    rig.send(Input::Timer { token: CYCLE });
+    // 600 + 600 > 1000: both are sent all the same.
+    assert_eq!(rig.sent(), ["bind p to a #1", "bind q to a #2"]);
+    assert!(rig.actions().iter().all(|action| action.starts_with("schedule")));
+    // Their own pending updates do not queue them again.
+    let mut patched = pod_with("p", 600, 0);
+    patched.meta.resource_version = Rv(9);
+    rig.put(patched);
+    assert!(rig.actions().is_empty());
+}
+
+#[test]
+fn a_rejected_pod_is_patched_once_and_waits_for_a_useful_event() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(bound("x", "a", 900, 0));
+    rig.put(pod_with("p", 600, 0));
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent().len(), 2);
+    assert!(rig.scheduler.is_idle());
+    // The informer shows the patched condition; that alone moves nothing.
+    let mut patched = pod_with("p", 600, 0);
+    patched.meta.resource_version = Rv(9);
+    patched.status.conditions.push(Condition {
+        condition_type: "PodScheduled".into(),
+        status: ConditionStatus::False,
+        reason: "Unschedulable".into(),
+        message: NO_ROOM.into(),
+        last_transition: Time::default(),
+        last_update: None,
+    });
+    rig.put(patched);
+    assert_eq!(rig.scheduler.queue.unschedulable_len(), 1);
+    // A small pod leaves: the hint does not look at sizes. 900 + 600 > 1000, so the pod fails again in the same words: an
+    // Event, no second patch.
+    rig.put(bound("y", "a", 10, 0));
+    rig.delete(&pod_key("y"));
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {NO_ROOM}")]);
+    rig.delete(&pod_key("x"));
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent(), ["bind p to a #1"]);
+}
+
+#[test]
+fn without_nodes_a_pod_is_retried_after_its_back_off() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(pod_with("p", 600, 0));
+    rig.end_cycle(1_000);
+    // Failed at 0.001 s; back-off to 1.001, cut to 1, over strictly after: 2 s.
+    let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
+        Effect::SetTimer { token: BACKOFF, at, nature, .. } => Some((*at, *nature)),
+        _ => None,
+    });
+    assert_eq!(timer, Some((Time::default() + Span::from_seconds(2), Nature::Backoff)));
+    let text = "no nodes available to schedule pods";
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {text}"), format!("patch Unschedulable: {text}")]);
+    rig.put(node("a"));
+    rig.now = Time::default() + Span::from_seconds(2);
+    rig.send(Input::Timer { token: BACKOFF });
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent(), ["bind p to a #1"]);
+}
+
+#[test]
+fn waiting_pods_are_looked_at_again_after_five_minutes() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 100, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.end_cycle(1_001);
+    // Failed at 0.001001 s, older than five minutes after 300.001001 s: the flush at 330 s.
+    let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
+        Effect::SetTimer { token: LEFTOVER, at, nature: Nature::Upkeep, is_root: true } => Some(*at),
+        _ => None,
+    });
+    assert_eq!(timer, Some(Time::default() + Span::from_seconds(330)));
+    rig.actions();
+    rig.now = Time::default() + Span::from_seconds(330);
+    rig.send(Input::Timer { token: LEFTOVER });
+    assert_eq!(rig.actions(), [format!("schedule attempt 2 <- {}", rig.cause)]);
+}
+
+#[test]
+fn a_gated_pod_says_once_what_it_waits_for() {
+    let gated = |gates: &[&str], version: u64| {
+        let mut pod = pod_with("p", 600, 0);
+        Rc::make_mut(&mut pod.spec).scheduling_gates = gates.iter().map(Name::new).collect();
+        pod.meta.resource_version = Rv(version);
+        pod
+    };
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(gated(&["a", "b"], 1));
+    rig.put(gated(&["a", "b"], 2));
+    rig.put(gated(&["b"], 3));
+    let actions = rig.actions();
+    assert_eq!(actions.len(), 2, "{actions:?}");
+    assert!(actions[0].starts_with("decide waits for its scheduling gates: a, b <- "));
+    assert!(actions[1].starts_with("decide waits for its scheduling gates: b <- "));
+}
+
+#[test]
+fn notes_are_cut_to_1024_bytes() {
+    assert_eq!(truncated_note(&"x".repeat(1024)).len(), 1024);
+    let cut = truncated_note(&"x".repeat(1025));
+    assert_eq!((cut.len(), &cut[1018..]), (1024, "xx ..."));
+    // A two-byte letter across the cut is left out whole: 1019 + 4.
+    assert_eq!(truncated_note(&format!("{}{}", "x".repeat(1019), "é".repeat(9))).len(), 1023);
+}

@@ -1,0 +1,205 @@
+//! `kubesim explain`: what is said about pods that were placed, wait, or never came to the scheduler; and that asking changes
+//! nothing.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use kubesim::cli::explain::render;
+use kubesim::experiment::explain::{listen_for, observe};
+use kubesim::model::Span;
+use kubesim::report::explain::{Explanation, explain};
+use kubesim::sim::Plan;
+
+use serde_json::Value;
+
+use common::{hash, plan, plan_of, run, scenario, shipped};
+
+fn ask(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> Option<Explanation> {
+    explain(&observe(plan.clone(), "default", pod, at).unwrap(), all)
+}
+
+/// What is printed.
+fn told(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> String {
+    let asked = at.map_or("the end of the run".to_string(), |at| at.to_string());
+    render(&ask(plan, pod, at, all).unwrap(), &format!("pod/{pod}"), &asked, 20)
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn ml_training_is_explained() {
+    snapshot("explain-base", &told(&plan("ml-training", "base"), "ml-training", None, false));
+    let full = plan("ml-training", "full");
+    snapshot("explain-full-pending", &told(&full, "ml-training", Some(Span::from_seconds(60)), false));
+    snapshot("explain-full", &told(&full, "ml-training", None, true));
+}
+
+/// Pods on two nodes of 4 CPUs; `{spec}` is more of the scenario's spec.
+fn small(test: &str, spec: &str, pods: &[(&str, &str)]) -> Plan {
+    let pod = |(name, spec): &(&str, &str)| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  {spec}\n  containers: [{{name: c, image: \"registry.example/c:1\", resources: {{requests: {{cpu: \"3\"}}}}}}]\n"
+        )
+    };
+    let pods: String = pods.iter().map(pod).collect();
+    let scenario = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nmetadata: {name: small}\nspec:\n  duration: 10m\n  \
+                    nodes: [{count: 2, cpu: \"4\", memory: 16Gi}]\n";
+    plan_of(test, &format!("{scenario}  {spec}\n{pods}"))
+}
+
+#[test]
+fn pods_that_never_came_to_the_scheduler_say_so() {
+    let plan = small(
+        "unscheduled",
+        "",
+        &[
+            ("placed", "nodeName: node-2"),
+            ("gated", "schedulingGates: [{name: quota}, {name: review}]"),
+            ("foreign", "schedulerName: volcano"),
+        ],
+    );
+    for (pod, expected) in [
+        (
+            "placed",
+            "It is on node-2 (Running) because whoever created it said so in spec.nodeName: no scheduler was asked.",
+        ),
+        ("gated", "It has no node: it waits for its scheduling gates to be removed: quota, review."),
+        ("foreign", "It has no node: it asks for the scheduler volcano, and none of that name runs."),
+    ] {
+        let answer = ask(&plan, pod, None, true).unwrap();
+        assert_eq!((answer.conclusion.as_str(), answer.attempts.len()), (expected, 0), "{pod}");
+    }
+    assert!(ask(&plan, "absent", None, true).is_none());
+    let gated = told(&plan, "gated", None, false);
+    assert!(
+        gated.contains("\nNo attempt was made:\n  4ms   held back by its scheduling gates: quota, review\n"),
+        "{gated}"
+    );
+}
+
+#[test]
+fn ties_and_what_is_under_way_are_told() {
+    let plan = small("ties", "", &[("a", "")]);
+    let answer = ask(&plan, "a", None, false).unwrap();
+    assert_eq!(
+        answer.conclusion,
+        "It is on node-1 (Running): attempt 1 took one of 2 equally good nodes of 2 that fit."
+    );
+    assert_eq!(answer.attempts[0].tied, ["node-1", "node-2"]);
+    // The list takes 4 ms, a cycle 1 ms and 1 us a node, the binding 9 ms.
+    for (at_us, expected) in [
+        (3_999, "It has no node: the scheduler does not know it (yet)."),
+        (4_000, "It has no node yet: attempt 1 is under way."),
+        (5_001, "It has no node yet: attempt 1 is under way."),
+        (5_002, "It has no node yet: node-1 is chosen, and its binding is on its way."),
+        (
+            12_002,
+            "It is on node-1 (Pending): attempt 1 took one of 2 equally good nodes of 2 that fit, and the answer to the binding is on its way.",
+        ),
+        (14_002, "It is on node-1 (Pending): attempt 1 took one of 2 equally good nodes of 2 that fit."),
+    ] {
+        let answer = ask(&plan, "a", Some(Span::from_microseconds(at_us)), false).unwrap();
+        assert_eq!(answer.conclusion, expected, "at {at_us} us");
+    }
+}
+
+#[test]
+fn a_pod_that_nobody_wakes_is_tried_again_after_five_minutes() {
+    // 3 CPUs each: two fit, the third waits. Its attempt fails at about 8 ms: older than 5 min at the flush of 330 s.
+    let plan = small("leftover", "", &[("a", ""), ("b", ""), ("c", "")]);
+    let answer = ask(&plan, "c", None, true).unwrap();
+    assert_eq!(answer.attempt_count, 2);
+    let woken = answer.attempts[0].after.last().unwrap();
+    assert_eq!(
+        (woken.time, woken.text.as_str()),
+        (Span::from_milliseconds(330_004), "woken: it had waited for more than five minutes")
+    );
+    assert_eq!(answer.waits_for.iter().map(|waits| waits.plugin).collect::<Vec<_>>(), ["NodeResourcesFit"]);
+    let detail: Vec<&str> = answer.attempts[1].out.iter().map(|out| out.detail.as_str()).collect();
+    assert_eq!(detail, ["3 cpu wanted, 1 of 4 free"; 2]);
+}
+
+#[test]
+fn a_scheduler_that_dies_forgets() {
+    let plan =
+        small("dies", "faults: [{at: 1m, duration: 1m, kill: kube-scheduler}]", &[("a", ""), ("b", ""), ("c", "")]);
+    let answer = ask(&plan, "c", Some(Span::from_seconds(90)), true).unwrap();
+    assert_eq!(answer.conclusion, "It has no node, and no scheduler runs.");
+    assert!(answer.waits_for.is_empty());
+    let answer = ask(&plan, "c", Some(Span::from_seconds(150)), true).unwrap();
+    assert_eq!(answer.attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>(), [1, 1]);
+    let texts: Vec<&str> = answer.attempts[0].after.iter().map(|line| line.text.as_str()).collect();
+    assert!(texts.contains(&"the scheduler stops and forgets its queue") && texts.contains(&"the scheduler starts"));
+}
+
+#[test]
+fn asking_changes_nothing() {
+    for plan in shipped() {
+        let mut asked = plan.clone();
+        listen_for(&mut asked, "default", "ml-training");
+        assert_eq!(hash(&run(&asked).records, plan.start_at), hash(&run(&plan).records, plan.start_at));
+    }
+}
+
+/// Runs a shipped scenario and gives the folder of its results.
+fn results(test: &str, name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain").join(test);
+    kubesim().args(["run", "--quiet", "--out"]).arg(&out).arg(scenario(name)).assert().code(0);
+    out
+}
+
+fn kubesim() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kubesim"))
+}
+
+/// Exit code, output and errors of `kubesim explain`.
+fn explained(line: &[&str], out: &Path) -> (i32, String, String) {
+    let output = kubesim().arg("explain").args(line).arg("--in").arg(out).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_finished_run_is_asked_on_the_command_line() {
+    let out = results("asked", "ml-training");
+    let (code, text, errors) = explained(&["pod/ml-training", "--variant=base"], &out);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(text, told(&plan("ml-training", "base"), "ml-training", None, false));
+    let (code, text, _) = explained(&["pod/ml-training", "--variant=full", "--at=1m"], &out);
+    assert_eq!(code, 0);
+    assert_eq!(text, told(&plan("ml-training", "full"), "ml-training", Some(Span::from_seconds(60)), false));
+    let (code, text, _) = explained(&["po/ml-training", "--variant=full", "--all", "-o", "json"], &out);
+    assert_eq!(code, 0);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["pod"], "default/ml-training");
+    assert_eq!(answer["attempts"][0]["out"][2]["detail"], "16Gi memory wanted, 10Gi of 100Gi free");
+    assert_eq!((&answer["attempts"][0]["chosen"], &answer["attempts"][1]["chosen"]), (&Value::Null, &"node-4".into()));
+    let (_, text, _) = explained(&["pod/ml-training", "--variant=base", "--limit=1"], &out);
+    assert!(text.contains("... and 2 more") && text.contains("... and 1 more"), "{text}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let out = results("mistakes", "ml-training");
+    for (line, expected) in [
+        (&["pod/ml-trainin", "--variant=base"][..], "there is no pod/ml-trainin at the end of the run"),
+        (&["pod/ml-trainin", "--variant=base"], "did you mean `ml-training`?"),
+        (&["node/node-1", "--variant=base"], "node/node-1 is no pod"),
+        (&["pod/ml-training"], "name one with --variant"),
+        (&["pod/ml-training", "--variant=base", "--at=1h"], "the run ended at 10m0s, before 1h0m0s"),
+        (&["ml-training", "--variant=base"], "is not KIND/NAME"),
+    ] {
+        let (code, text, errors) = explained(line, &out);
+        assert_eq!((code, text.as_str()), (2, ""), "{line:?}");
+        assert!(errors.contains(expected), "{line:?}: {errors}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The scheduler: one pod against a cluster, as the real plugins, scores and messages have it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+
+use crate::READERS;
+use crate::case::{Disagreement, compare, field, list, text};
+use kubesim::model::{Node, Object, Pod};
+use kubesim::rules::codec;
+use kubesim::scheduler::cache::{Cache, Snapshot};
+use kubesim::scheduler::framework::{PodInfo, Profile, Version};
+use kubesim::scheduler::schedule_one::{Search, find_nodes_that_fit, prioritize_nodes, schedule_pod};
+
+/// Plugins of the default profile that are not here, and what each gives every node when nothing in a case concerns it. A
+/// case that does concern one of them disagrees.
+const NEUTRAL_SCORES: [(&str, i64); 2] = [("DynamicResources", 0), ("ImageLocality", 0)];
+
+/// Nodes, bound pods and a pod -> what each filter says of each node, all scores, the choice, the message.
+pub fn one_pod(case: &Value) -> Result<(), Disagreement> {
+    one_pod_of(Version::V1_36, case)
+}
+
+fn one_pod_of(version: Version, case: &Value) -> Result<(), Disagreement> {
+    let (input, expected) = (field(case, "input")?, field(case, "expect")?);
+    let mut cache = cluster(input)?;
+    let pod = pod(field(input, "pod")?)?;
+    let priority = &field(expected, "podEffective")?["priority"];
+    compare("priority", priority, &json!(pod.spec.priority), 0.0)?;
+    let pod = PodInfo::new(pod);
+    let profile = Profile::default_profile(version);
+    let snapshot = cache.snapshot();
+    let search = Search { next_start_node_index: 0, percentage_of_nodes_to_score: 100 };
+    filters(&profile, &pod, &snapshot, search, expected)?;
+    choice(&profile, &pod, &snapshot, search, expected)
+}
+
+fn cluster(input: &Value) -> Result<Cache, Disagreement> {
+    let mut cache = Cache::new();
+    for manifest in list(input, "nodes")? {
+        cache.set_node(&node(manifest)?);
+    }
+    for manifest in input["pods"].as_array().into_iter().flatten() {
+        let pod = pod(manifest)?;
+        if !pod.is_terminal() {
+            cache.add_pod(&pod);
+        }
+    }
+    Ok(cache)
+}
+
+fn decode(manifest: &Value) -> Result<Object, Disagreement> {
+    codec::decode(manifest).map_err(|problems| Disagreement::new("a readable manifest", format!("{problems:?}")))
+}
+
+fn node(manifest: &Value) -> Result<Rc<Node>, Disagreement> {
+    decode(manifest)?.as_node().cloned().ok_or_else(|| Disagreement::new("a node", manifest))
+}
+
+/// A pod as the API server would have stored it, whose uid is its name where none is given.
+fn pod(recorded: &Value) -> Result<Rc<Pod>, Disagreement> {
+    let mut manifest = recorded.clone();
+    let metadata = manifest["metadata"].as_object_mut().ok_or_else(|| Disagreement::new("metadata", recorded))?;
+    let namespace = metadata.entry("namespace").or_insert_with(|| json!("default")).clone();
+    let uid = format!("{}/{}", namespace.as_str().unwrap_or_default(), text(&recorded["metadata"], "name")?);
+    metadata.entry("uid").or_insert_with(|| json!(uid));
+    decode(&manifest)?.as_pod().cloned().ok_or_else(|| Disagreement::new("a pod", manifest))
+}
+
+/// What PreFilter and Filter say of the pod and of each node, and the scores of those that fit.
+fn filters(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    mut search: Search,
+    expected: &Value,
+) -> Result<(), Disagreement> {
+    let found = find_nodes_that_fit(profile, pod, snapshot, &mut search);
+    let rejected = &found.diagnosis.pre_filter;
+    let pre_filter = rejected.as_ref().map(
+        |(plugin, status)| json!({"ok": false, "plugin": plugin, "code": status.code.as_str(), "reasons": sorted(&status.reasons)}),
+    );
+    compare("preFilter", expected.get("preFilter").unwrap_or(&Value::Null), &json!(pre_filter), 0.0)?;
+    let mut got: BTreeMap<&str, Value> = BTreeMap::new();
+    for (node, plugin, status) in &found.diagnosis.rejected {
+        let reasons = sorted(&status.reasons);
+        let verdict = json!({"ok": false, "plugin": plugin, "code": status.code.as_str(), "reasons": reasons});
+        got.insert(snapshot.name(*node).as_str(), verdict);
+    }
+    for node in &found.feasible {
+        got.insert(snapshot.name(*node).as_str(), json!({"ok": true}));
+    }
+    // Nodes that PreFilter left out were looked at by no filter.
+    let nodes = field(expected, "nodes")?.as_object().into_iter().flatten();
+    let filtered = nodes.filter(|(_, verdict)| verdict["byPreFilter"] != true);
+    let filtered: BTreeMap<&str, &Value> = filtered.map(|(name, verdict)| (name.as_str(), verdict)).collect();
+    compare("nodes", &json!(filtered), &json!(got), 0.0)?;
+    if found.feasible.is_empty() {
+        return compare("scores", &Value::Null, expected.get("scores").unwrap_or(&Value::Null), 0.0);
+    }
+    let scores = prioritize_nodes(profile, pod, snapshot, found.feasible);
+    let mut got: BTreeMap<&str, Value> = BTreeMap::new();
+    for (index, node) in scores.nodes.iter().enumerate() {
+        let own = scores.plugins.iter().map(|(plugin, _, scores)| (*plugin, scores[index]));
+        let name = snapshot.name(*node).as_str();
+        let recorded = &expected["scores"][name]["plugins"];
+        let neutral = NEUTRAL_SCORES.into_iter().filter(|(plugin, _)| recorded.get(*plugin).is_some());
+        let plugins: BTreeMap<&str, i64> = own.chain(neutral).collect();
+        got.insert(name, json!({"plugins": plugins, "total": scores.totals[index]}));
+    }
+    compare("scores", field(expected, "scores")?, &json!(got), 0.0)
+}
+
+fn sorted(reasons: &[std::borrow::Cow<'static, str>]) -> Vec<String> {
+    let mut sorted: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    sorted.sort();
+    sorted
+}
+
+/// The node, one of the best; or the message and the plugins whose hints are asked.
+fn choice(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    mut search: Search,
+    expected: &Value,
+) -> Result<(), Disagreement> {
+    match schedule_pod(profile, pod, snapshot, &mut search) {
+        Ok(result) => {
+            compare("result", field(expected, "result")?, &json!("scheduled"), 0.0)?;
+            let best = list(expected, "best")?;
+            match best.iter().any(|node| node == result.node.as_str()) {
+                true => Ok(()),
+                false => Err(Disagreement::new(json!(best), result.node)),
+            }
+        }
+        Err(error) => {
+            compare("result", field(expected, "result")?, &json!("unschedulable"), 0.0)?;
+            compare("message", field(expected, "message")?, &json!(error.message()), 0.0)?;
+            let mut plugins = error.unschedulable_plugins().to_vec();
+            plugins.sort_unstable();
+            let recorded = expected.get("unschedulablePlugins").cloned().unwrap_or_else(|| json!([]));
+            compare("unschedulablePlugins", &recorded, &json!(plugins), 0.0)
+        }
+    }
+}
+
+/// `version-1.35.jsonl` holds what differs there; all other cases are equal in both versions.
+#[test]
+fn the_older_version_agrees_too() {
+    let chosen = std::env::var_os("KUBESIM_VECTORS").map(PathBuf::from);
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let folder = chosen.as_deref().unwrap_or(&own).join("scheduler");
+    let read = |stem: &str| -> Vec<Value> {
+        let text = fs::read_to_string(folder.join(format!("{stem}.jsonl"))).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let older = read("version-1.35");
+    let (mut agreeing, mut disagreeing) = (0, Vec::new());
+    for (slice, stem, _) in READERS.iter().filter(|(slice, _, _)| *slice == "scheduler") {
+        for mut case in read(stem) {
+            if let Some(other) = older.iter().find(|other| other["id"] == case["id"]) {
+                case["expect"] = other["expect"].clone();
+            }
+            match one_pod_of(Version::V1_35, &case) {
+                Ok(()) => agreeing += 1,
+                Err(error) => disagreeing.push(format!("{slice}/{stem} {}: {error:?}", case["id"])),
+            }
+        }
+    }
+    assert!(disagreeing.is_empty(), "{}", disagreeing.join("\n"));
+    assert!(agreeing > 0 || chosen.is_some(), "no vectors found");
+}
