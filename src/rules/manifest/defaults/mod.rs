@@ -62,10 +62,13 @@ pub fn apply(kind: ManifestKind, object: &mut Value) {
                 set_default(fields, "preemptionPolicy", "PreemptLowerPriority");
             }
         }
+        ManifestKind::ScaledObject => {
+            let fallback = object.pointer_mut("/spec/fallback").and_then(Value::as_object_mut);
+            fallback.into_iter().for_each(|fallback| set_default(fallback, "behavior", "static"));
+        }
         ManifestKind::Event
         | ManifestKind::Lease
         | ManifestKind::PodDisruptionBudget
-        | ManifestKind::ScaledObject
         | ManifestKind::ScaledJob
         | ManifestKind::VerticalPodAutoscaler => {}
     }

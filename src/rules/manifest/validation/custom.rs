@@ -1,6 +1,8 @@
 //! Rules of the custom resources that are known: KEDA's and the VPA's.
 
-use super::super::{Errors, Field, ManifestKind};
+use super::super::{Errors, Field, ManifestKind, types};
 
 /// Adds what the server refuses.
-pub fn check(_kind: ManifestKind, _root: &Field<'_>, _errors: &mut Errors) {}
+pub fn check(kind: ManifestKind, root: &Field<'_>, errors: &mut Errors) {
+    types::custom::check_schema(kind, root, errors);
+}
