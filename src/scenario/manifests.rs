@@ -193,7 +193,7 @@ pub fn surroundings(list: &[Manifest], others: &[Other]) -> Surroundings {
     let simulated = list.iter().map(|manifest| &manifest.document.value);
     let rest = others.iter().map(|other| &other.document.value);
     // Namespaces that no file describes are made, with a notice.
-    Surroundings { any_namespace: true, ..Surroundings::of(simulated.chain(rest)) }
+    Surroundings { any_namespace: true, ..Surroundings::among(simulated.chain(rest)) }
 }
 
 /// Adds a problem for each field of a simulated object that the API server would refuse.

@@ -22,6 +22,7 @@ use case::Reader;
 
 /// Which function reads which file: slice, file stem, function.
 const READERS: &[(&str, &str, Reader)] = &[
+    ("apiserver", "crd-validation", apiserver::validation),
     ("apiserver", "defaulting", apiserver::defaulting),
     ("apiserver", "duration", apiserver::duration),
     ("apiserver", "quantity", apiserver::quantity),

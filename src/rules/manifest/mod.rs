@@ -71,16 +71,18 @@ pub enum Subresource {
 pub fn create(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Result<Value, Refusal> {
     let mut object = types::read(kind, manifest).map_err(Refusal::BadRequest)?;
     defaults::apply(kind, &mut object);
-    defaults::prepare_for_create(kind, &mut object);
     let mut errors = Errors::default();
     admission::mutate(kind, &mut object, around, &mut errors);
     refuse(errors, Refusal::Forbidden)?;
+    defaults::prepare_for_create(kind, &mut object);
     let mut errors = Errors::default();
     validation::create(kind, &object, &mut errors);
     refuse(errors, Refusal::Invalid)?;
     let mut errors = Errors::default();
     admission::validate(kind, &object, around, &mut errors);
     refuse(errors, Refusal::Forbidden)?;
+    // What comes back from the store is defaulted once more: what admission and the kind's own code added counts, too.
+    defaults::apply(kind, &mut object);
     Ok(object)
 }
 
@@ -132,10 +134,10 @@ pub fn update(
 ) -> Result<Value, Refusal> {
     let mut object = types::read(kind, manifest).map_err(Refusal::BadRequest)?;
     defaults::apply(kind, &mut object);
-    defaults::prepare_for_update(kind, stored, &mut object, part);
     let mut errors = Errors::default();
     admission::mutate_update(kind, stored, &mut object, around, &mut errors);
     refuse(errors, Refusal::Forbidden)?;
+    defaults::prepare_for_update(kind, stored, &mut object, part);
     let mut errors = Errors::default();
     validation::update(kind, stored, &object, part, &mut errors);
     refuse(errors, Refusal::Invalid)?;

@@ -42,6 +42,8 @@ fn same(expected: &Value, got: &Value, path: &str) -> Result<(), Disagreement> {
             Ok(())
         }
         _ if expected == got || is_drawn(expected, got) => Ok(()),
+        // The time of the request.
+        (Value::String(_), Value::Null) if path.ends_with("/conditions/0/lastTransitionTime") => Ok(()),
         _ => Err(Disagreement::new(format!("{path}: {expected}"), format!("{path}: {got}"))),
     }
 }

@@ -10,8 +10,11 @@ use crate::rules::codec::json::{object_at, objects_mut, set_default};
 /// A Job.
 pub fn job(object: &mut Value) {
     template(object);
+    // A Job without labels takes over its template's, those included that the server adds on creation. The selector shows
+    // that it has.
     let labels = object["spec"]["template"]["metadata"].get("labels").cloned();
-    if let (Some(labels), Some(metadata)) = (labels, object_at(object, &["metadata"])) {
+    let is_complete = object["spec"].get("selector").is_some();
+    if let (true, Some(labels), Some(metadata)) = (is_complete, labels, object_at(object, &["metadata"])) {
         set_default(metadata, "labels", labels);
     }
     let Some(spec) = object_at(object, &["spec"]) else { return };

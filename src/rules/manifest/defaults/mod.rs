@@ -25,7 +25,7 @@ use crate::rules::codec::json::{object_at, objects_mut, set_default};
 use quantities::tidy_quantities;
 
 pub use pod::{pod_only, pod_spec};
-pub use prepare::prepare_for_create;
+pub use prepare::{NAME_END, UID, prepare_for_create};
 pub use update::prepare_for_update;
 
 /// Fills in the defaults of an object.
@@ -62,10 +62,13 @@ pub fn apply(kind: ManifestKind, object: &mut Value) {
                 set_default(fields, "preemptionPolicy", "PreemptLowerPriority");
             }
         }
+        ManifestKind::ScaledObject => {
+            let fallback = object.pointer_mut("/spec/fallback").and_then(Value::as_object_mut);
+            fallback.into_iter().for_each(|fallback| set_default(fallback, "behavior", "static"));
+        }
         ManifestKind::Event
         | ManifestKind::Lease
         | ManifestKind::PodDisruptionBudget
-        | ManifestKind::ScaledObject
         | ManifestKind::ScaledJob
         | ManifestKind::VerticalPodAutoscaler => {}
     }

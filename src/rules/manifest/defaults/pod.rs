@@ -86,14 +86,36 @@ fn default_probe(probe: &mut Map<String, Value>) {
     }
 }
 
-/// Whether an image's tag is `latest`, written or not. A digest without a tag is none.
+/// Whether an image's tag is `latest`, written or not. A digest without a tag is none, and neither is a name that no
+/// registry could have.
 fn tag_is_latest(image: &str) -> bool {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
-    let last = name.rsplit('/').next().unwrap_or_default();
-    match last.split_once(':') {
-        Some((_, tag)) => tag == "latest",
-        None => digest.is_none() && !name.is_empty(),
+    let last_start = name.rfind('/').map_or(0, |slash| slash + 1);
+    let (last, tag) = match name[last_start..].split_once(':') {
+        Some((last, tag)) => (last, Some(tag)),
+        None => (&name[last_start..], None),
+    };
+    let path = &name[..last_start + last.len()];
+    match tag {
+        _ if !is_repository(path) => false,
+        Some(tag) => tag == "latest",
+        None => digest.is_none(),
     }
+}
+
+/// Whether a repository's name is well-formed: parts of lower-case letters, digits and separators; the first may be a host.
+///
+/// Upstream: distribution/reference, `ParseNormalizedNamed`.
+fn is_repository(path: &str) -> bool {
+    let host = path.split_once('/').filter(|(first, _)| {
+        first.contains(['.', ':']) || *first == "localhost" || first.chars().any(|sign| sign.is_ascii_uppercase())
+    });
+    let rest = host.map_or(path, |(_, rest)| rest);
+    let is_part = |part: &str| {
+        let fits = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit();
+        part.starts_with(fits) && part.ends_with(fits) && part.chars().all(|sign| fits(sign) || "._-".contains(sign))
+    };
+    rest.split('/').all(is_part)
 }
 
 /// Defaults that pods get and templates do not: requests from limits, host ports on the host's network, and so on.
@@ -145,6 +167,9 @@ mod tests {
             ("nginx@sha256:00", false),
             ("nginx:1@sha256:00", false),
             ("", false),
+            ("registry.example/PROJECT/image", false),
+            ("PROJECT/image", true),
+            ("localhost/a_b/c", true),
         ] {
             assert_eq!(tag_is_latest(image), latest, "{image}");
         }

@@ -1,20 +1,22 @@
 //! What the server resets and sets when an object is created.
 //!
 //! What it draws (uid, times, addresses, the end of a generated name) stays absent: whoever stores the object adds it. Where
-//! a Job's selector and labels need the uid, they hold [`UID`].
+//! a Job's selector and labels need them, they hold [`UID`] and [`NAME_END`].
 //!
 //! Upstream: apiserver/pkg/registry/rest/create.go, pkg/registry/*/strategy.go (`PrepareForCreate`), v1.36.
 
 use serde_json::{Map, Value, json};
 
-use super::{apply, label_keys};
+use super::label_keys;
 use crate::rules::codec::decode::template_of;
 use crate::rules::codec::json::{object_at, objects_mut, set_default};
 use crate::rules::manifest::ManifestKind;
 use crate::rules::qos;
 
-/// Stands for the uid of a Job that has none yet.
-pub const UID: &str = "<uid>";
+/// Stands for the uid of a Job that has none yet; a value that labels may have.
+pub const UID: &str = "00000000-0000-0000-0000-000000000000";
+/// Stands for what the server draws at the end of a generated name.
+pub const NAME_END: &str = "xxxxx";
 
 /// Fields of metadata that the server sets itself.
 const SERVERS_OWN: [&str; 7] = [
@@ -117,7 +119,9 @@ pub fn template_generation(object: &mut Value, generation: i64) {
 /// Selector and labels of a Job that does not bring its own selector.
 fn job(object: &mut Value) {
     if object["spec"]["manualSelector"] != json!(true) {
-        let name = object["metadata"].get("name").cloned().unwrap_or(json!(""));
+        let metadata = &object["metadata"];
+        let generated = || json!(format!("{}{NAME_END}", metadata["generateName"].as_str().unwrap_or_default()));
+        let name = metadata.get("name").cloned().unwrap_or_else(generated);
         if let Some(labels) = object_at(object, &["spec", "template", "metadata", "labels"]) {
             for (key, value) in [("job-name", &name), ("controller-uid", &json!(UID))] {
                 labels.insert(format!("batch.kubernetes.io/{key}"), value.clone());
@@ -128,8 +132,6 @@ fn job(object: &mut Value) {
             set_default(selector, "batch.kubernetes.io/controller-uid", UID);
         }
     }
-    // An object is defaulted once more when it comes back from the store: the Job takes over its template's labels.
-    apply(ManifestKind::Job, object);
 }
 
 /// A claim's source has two fields, of which the newer one can also name another namespace.

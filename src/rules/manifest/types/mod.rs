@@ -2,6 +2,7 @@
 //!
 //! Upstream: sigs.k8s.io/json (`UnmarshalStrict`), apiserver/pkg/endpoints/handlers/create.go, v1.36.
 
+pub mod custom;
 mod reader;
 mod zero;
 
@@ -72,7 +73,9 @@ fn read_kind(kind: ManifestKind, value: &Value, with_status: bool, is_patch: boo
         Lease => read_as::<coordination::Lease>(value, "", skipped, is_patch).1,
         ScaledObject | ScaledJob | VerticalPodAutoscaler => {
             let metadata = value.get("metadata").unwrap_or(&Value::Null);
-            read_as::<ObjectMeta>(metadata, "metadata", "", is_patch).1
+            let mut readout = read_as::<ObjectMeta>(metadata, "metadata", "", is_patch).1;
+            readout.errors.extend(custom::unknown_fields(kind, value));
+            readout
         }
     }
 }

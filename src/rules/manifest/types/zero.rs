@@ -146,13 +146,13 @@ const KEPT: &[(&str, &str)] = &[
 ];
 
 /// Lists and maps that are always written.
-const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelectorTerms", "sources"];
+const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelectorTerms"];
 
 /// Whether the zero value of a text, number or truth value of this type counts as absent.
 pub fn is_left_out(type_name: &str, field: &str) -> bool {
     // Names are metadata's own: elsewhere an empty name is a mistake worth showing.
     let is_metadata_name = type_name == "ObjectMeta" && field == "name";
-    is_metadata_name || LEFT_OUT.binary_search(&field).is_ok() && !KEPT.iter().any(|kept| *kept == (type_name, field))
+    is_metadata_name || LEFT_OUT.binary_search(&field).is_ok() && !KEPT.contains(&(type_name, field))
 }
 
 /// Whether an empty list or map of this name counts as absent.
