@@ -15,6 +15,7 @@ pub mod field;
 pub mod kind;
 pub mod types;
 pub mod validation;
+pub mod webhooks;
 
 use serde_json::Value;
 
