@@ -22,8 +22,8 @@ use case::Reader;
 
 /// Which function reads which file: slice, file stem, function.
 const READERS: &[(&str, &str, Reader)] = &[
-    ("apiserver", "crd-validation", apiserver::validation),
     ("apiserver", "defaulting", apiserver::defaulting),
+    ("apiserver", "crd-validation", apiserver::crd_validation),
     ("apiserver", "duration", apiserver::duration),
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
@@ -31,6 +31,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),
+    ("controllers", "cronjob-schedule", controllers::cronjob_schedule),
     ("controllers", "deployment-fenceposts", controllers::deployment_fenceposts),
     ("controllers", "rs-pod-deletion", controllers::rs_pod_deletion),
     ("controllers", "deployment-rollout", controllers::replay),

@@ -16,6 +16,7 @@ pub mod kind;
 pub mod template;
 pub mod types;
 pub mod validation;
+pub mod webhooks;
 
 use serde_json::Value;
 
