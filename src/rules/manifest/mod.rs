@@ -4,6 +4,7 @@
 //! Read in this order: [`kind`] (the kinds), [`field`] (a value with its path, and what can be wrong with it), [`types`]
 //! (keys and types against the API's own types), [`defaults`], [`admission`] (what admission plugins add and refuse, with
 //! the [`admission::Surroundings`] they look at), [`validation`] (rules on values, at creation and on updates).
+//! [`webhooks`] stands apart: what projects refuse in their own custom resources.
 //!
 //! Null counts as absent everywhere behind [`types`]; objects that come out hold none.
 //!

@@ -43,7 +43,7 @@ impl Surroundings {
     }
 
     /// Objects of a kind, in the given order.
-    fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Field<'a>> {
+    pub(super) fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = Field<'a>> {
         self.objects.iter().filter(move |object| object["kind"] == kind).map(Field::root)
     }
 

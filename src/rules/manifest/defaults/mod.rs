@@ -25,7 +25,7 @@ use crate::rules::codec::json::{object_at, objects_mut, set_default};
 use quantities::tidy_quantities;
 
 pub use pod::{pod_only, pod_spec};
-pub use prepare::{NAME_END, UID, prepare_for_create};
+pub use prepare::{UID, prepare_for_create};
 pub use update::prepare_for_update;
 
 /// Fills in the defaults of an object.

@@ -1,7 +1,7 @@
 //! What the server resets and sets when an object is created.
 //!
 //! What it draws (uid, times, addresses, the end of a generated name) stays absent: whoever stores the object adds it. Where
-//! a Job's selector and labels need them, they hold [`UID`] and [`NAME_END`].
+//! a Job's selector and labels need the uid, they hold [`UID`].
 //!
 //! Upstream: apiserver/pkg/registry/rest/create.go, pkg/registry/*/strategy.go (`PrepareForCreate`), v1.36.
 
@@ -15,8 +15,6 @@ use crate::rules::qos;
 
 /// Stands for the uid of a Job that has none yet; a value that labels may have.
 pub const UID: &str = "00000000-0000-0000-0000-000000000000";
-/// Stands for what the server draws at the end of a generated name.
-pub const NAME_END: &str = "xxxxx";
 
 /// Fields of metadata that the server sets itself.
 const SERVERS_OWN: [&str; 7] = [
@@ -119,13 +117,15 @@ pub fn template_generation(object: &mut Value, generation: i64) {
 /// Selector and labels of a Job that does not bring its own selector.
 fn job(object: &mut Value) {
     if object["spec"]["manualSelector"] != json!(true) {
-        let metadata = &object["metadata"];
-        let generated = || json!(format!("{}{NAME_END}", metadata["generateName"].as_str().unwrap_or_default()));
-        let name = metadata.get("name").cloned().unwrap_or_else(generated);
+        // A name that is still to be made is a label when it is there.
+        let name = object["metadata"].get("name").cloned();
+        let uid = Some(json!(UID));
         if let Some(labels) = object_at(object, &["spec", "template", "metadata", "labels"]) {
-            for (key, value) in [("job-name", &name), ("controller-uid", &json!(UID))] {
-                labels.insert(format!("batch.kubernetes.io/{key}"), value.clone());
-                labels.insert(key.into(), value.clone());
+            for (key, value) in [("job-name", &name), ("controller-uid", &uid)] {
+                if let Some(value) = value {
+                    labels.insert(format!("batch.kubernetes.io/{key}"), value.clone());
+                    labels.insert(key.into(), value.clone());
+                }
             }
         }
         if let Some(selector) = object_at(object, &["spec", "selector", "matchLabels"]) {
