@@ -408,6 +408,9 @@ impl Worlds<'_> {
         others.iter().filter(|_| is_first).for_each(|other| {
             manifests::check_other(other, &around, &mut self.problems.borrow_mut());
         });
+        if is_first {
+            manifests::check_together(&manifests, others, &mut self.problems.borrow_mut());
+        }
         let file = file::read(&Entry::root(&scenario, self.problems));
         let world = resolve::World {
             input: self.input,

@@ -10,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::manifest::{self, ManifestKind, Reason, Surroundings};
+use crate::rules::manifest::{self, FieldError, ManifestKind, Reason, Surroundings, webhooks};
 use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
@@ -217,11 +217,32 @@ pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut D
     }
 }
 
-/// Adds a problem for each field that the API server would refuse in an object that is not simulated.
+/// Adds a problem for each field that the API server would refuse in an object that is not simulated, or that the makers of
+/// its kind would.
 pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
-    if let Some(kind) = other.kind {
-        check_document(kind, &other.document, around, problems);
+    let Some(kind) = other.kind else { return };
+    if check_document(kind, &other.document, around, problems) {
+        let errors = webhooks::check(kind, &other.document.value);
+        errors.into_iter().for_each(|error| push_error(error, &other.document, problems));
     }
+}
+
+/// Adds a problem for each object that may not be there beside another one.
+pub fn check_together(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
+    let documents = list.iter().map(|manifest| &manifest.document).chain(others.iter().map(|other| &other.document));
+    let documents: Vec<&Document> = documents.collect();
+    let objects: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
+    for (index, error) in webhooks::check_together(&objects) {
+        push_error(error, documents[index], problems);
+    }
+}
+
+fn push_error(error: FieldError, document: &Document, problems: &mut Diagnostics) {
+    let (code, part) = match error.reason {
+        Reason::UnknownField => (Code::UnknownField, Part::Key),
+        _ => (Code::BadManifest, Part::Value),
+    };
+    problems.push(document.problem(code, &error.path, part, error.message).maybe_help(error.help));
 }
 
 /// Whether the API server would take the object; what it would refuse becomes a problem.
@@ -234,11 +255,7 @@ fn check_document(kind: ManifestKind, document: &Document, around: &Surroundings
             continue;
         }
         taken = false;
-        let (code, part) = match error.reason {
-            Reason::UnknownField => (Code::UnknownField, Part::Key),
-            _ => (Code::BadManifest, Part::Value),
-        };
-        problems.push(document.problem(code, path, part, error.message).maybe_help(error.help));
+        push_error(error, document, problems);
     }
     taken
 }

@@ -330,6 +330,7 @@ impl World<'_> {
             let around = manifests::surroundings(&manifests.list, &others);
             manifests.list.iter().for_each(|manifest| manifests::check_fields(manifest, &around, &mut problems));
             manifests.others.iter().for_each(|other| manifests::check_other(other, &around, &mut problems));
+            manifests::check_together(&manifests.list, &manifests.others, &mut problems);
             manifests::check_unique(&manifests.list, &manifests.others, &mut problems);
             found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
         }

@@ -80,12 +80,12 @@ fn check_modifiers(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 /// Adds what is wrong with a ScaledObject beside other objects.
-pub fn check_beside(index: usize, objects: &[Value], errors: &mut Errors) {
+pub fn check_beside(index: usize, objects: &[&Value], errors: &mut Errors) {
     let scaled = &objects[index];
     let reference = Field::root(scaled).at(&["spec", "scaleTargetRef"]);
     let target = target_of(scaled);
     let here = |object: &&Value| namespace_of(object) == namespace_of(scaled);
-    for other in objects[..index].iter().filter(here) {
+    for other in objects[..index].iter().copied().filter(here) {
         if kind_of(other) == Some(ManifestKind::ScaledObject) && target_of(other) == target {
             let detail = format!("the workload is already managed by the ScaledObject '{}'", name_of(other));
             errors.invalid(&reference, &detail);
@@ -95,18 +95,22 @@ pub fn check_beside(index: usize, objects: &[Value], errors: &mut Errors) {
         let kinds = [ManifestKind::HorizontalPodAutoscaler, ManifestKind::HorizontalPodAutoscalerV1];
         kind_of(object).is_some_and(|kind| kinds.contains(&kind))
     };
-    for hpa in objects.iter().filter(here).filter(is_hpa) {
+    for hpa in objects.iter().copied().filter(here).filter(is_hpa) {
         if target_of(hpa) == target && !may_share(scaled, hpa) {
             errors.invalid(&reference, &format!("the workload is already managed by the hpa '{}'", name_of(hpa)));
         }
     }
-    let workload = objects.iter().filter(here).find(|object| {
+    let workload = objects.iter().copied().filter(here).find(|object| {
         let word = |name: &str| object[name].as_str().unwrap_or_default();
         (word("apiVersion"), word("kind"), name_of(object)) == target && object["spec"]["template"].is_object()
     });
     if let Some(workload) = workload {
-        let ranges: Vec<&Value> =
-            objects.iter().filter(here).filter(|object| kind_of(object) == Some(ManifestKind::LimitRange)).collect();
+        let ranges: Vec<&Value> = objects
+            .iter()
+            .copied()
+            .filter(here)
+            .filter(|object| kind_of(object) == Some(ManifestKind::LimitRange))
+            .collect();
         check_requests(scaled, workload, &ranges, errors);
     }
 }

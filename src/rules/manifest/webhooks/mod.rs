@@ -26,7 +26,7 @@ pub fn check(kind: ManifestKind, object: &Value) -> Vec<FieldError> {
 }
 
 /// What is wrong with objects that exist side by side: the index of an object, and what it may not have beside the others.
-pub fn check_together(objects: &[Value]) -> Vec<(usize, FieldError)> {
+pub fn check_together(objects: &[&Value]) -> Vec<(usize, FieldError)> {
     let mut found = Vec::new();
     for (index, object) in objects.iter().enumerate() {
         let mut errors = Errors::default();
@@ -53,12 +53,12 @@ fn namespace_of(object: &Value) -> &str {
 }
 
 /// One class at most is the default of pods without one. The first is taken, later ones are refused.
-fn check_default_class(index: usize, objects: &[Value], errors: &mut Errors) {
+fn check_default_class(index: usize, objects: &[&Value], errors: &mut Errors) {
     let is_default = |object: &&Value| {
         kind_of(object) == Some(ManifestKind::PriorityClass) && object["globalDefault"] == Value::Bool(true)
     };
     let class = &objects[index];
-    let earlier = objects[..index].iter().find(is_default);
+    let earlier = objects[..index].iter().copied().find(is_default);
     if let Some(first) = earlier.filter(|_| is_default(&class)) {
         let detail =
             format!("PriorityClass {} is already marked as default. Only one default can exist", name_of(first));
@@ -73,7 +73,8 @@ mod tests {
     use super::*;
 
     fn listed(objects: &[Value]) -> Vec<String> {
-        let found = check_together(objects).into_iter();
+        let objects: Vec<&Value> = objects.iter().collect();
+        let found = check_together(&objects).into_iter();
         found.map(|(index, error)| format!("{index} {} {}", error.path, error.reason.as_str())).collect()
     }
 
