@@ -65,12 +65,18 @@ fn pods_that_never_came_to_the_scheduler_say_so() {
             ("placed", "nodeName: node-2"),
             ("gated", "schedulingGates: [{name: quota}, {name: review}]"),
             ("foreign", "schedulerName: volcano"),
+            ("lost", "nodeName: node-9"),
         ],
     );
     for (pod, expected) in [
         (
             "placed",
             "It is on node-2 (Running) because whoever created it said so in spec.nodeName: no scheduler was asked.",
+        ),
+        (
+            "lost",
+            "It is on node-9 (Pending) because whoever created it said so in spec.nodeName: no scheduler was asked. \
+             There is no such node.",
         ),
         ("gated", "It has no node: it waits for its scheduling gates to be removed: quota, review."),
         ("foreign", "It has no node: it asks for the scheduler volcano, and none of that name runs."),

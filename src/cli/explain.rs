@@ -28,6 +28,9 @@ pub const EXAMPLES: &str = "  \
   # Every attempt to find a node, as data
   kubesim explain shop/pod/web-0 output/shop --all -o json";
 
+/// Most pods that a message names.
+const PODS_SHOWN: usize = 5;
+
 /// Arguments of `kubesim explain`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct ExplainArguments {
@@ -66,11 +69,11 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Some(help) => anyhow!("{message} ({help})"),
         None => anyhow!(message),
     })?;
-    if object.kind != Kind::Pod {
-        bail!("{object} is no pod: the scheduler looks at pods only (for example pod/web-0)");
-    }
     let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
     let replay = Replay::open(folder, arguments.variant.as_deref())?;
+    if object.kind != Kind::Pod {
+        bail!("{object} is no pod, and the scheduler looks at pods only{}", pods_of(&object, &replay, arguments.at)?);
+    }
     let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.at)?;
     if let Some(notice) = &past.notice {
         print_error(&format!("notice: {notice}"));
@@ -91,6 +94,21 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Format::Yaml => data::to_yaml(&value()?)?,
     })?;
     Ok(Exit::Done)
+}
+
+/// ` (its pods: a, b)`, for what has pods: those whose name begins with its own.
+fn pods_of(object: &references::ObjectRef, replay: &Replay, at: Option<Span>) -> anyhow::Result<String> {
+    let past = replay.until(at.unwrap_or(replay.length))?;
+    let prefix = format!("{}-", object.name);
+    let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
+    let mut own: Vec<String> = pods
+        .filter(|pod| pod.namespace == *object.namespace && pod.name.as_str().starts_with(&prefix))
+        .map(|pod| format!("pod/{}", pod.name))
+        .collect();
+    own.sort();
+    let more = if own.len() > PODS_SHOWN { ", ..." } else { "" };
+    own.truncate(PODS_SHOWN);
+    Ok(if own.is_empty() { String::new() } else { format!(" (its pods: {}{more})", own.join(", ")) })
 }
 
 /// The answer as people read it. Tables show at most `limit` nodes each; 0 shows all.
