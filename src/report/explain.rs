@@ -186,6 +186,8 @@ pub struct Score {
     pub scores: Vec<i64>,
     /// Sum of scores times weights.
     pub total: i64,
+    /// What the scores come from.
+    pub detail: String,
     /// Whether it was chosen.
     pub chosen: bool,
 }
@@ -257,6 +259,7 @@ fn told(attempt: &SchedulingAttempt, time: Span) -> Attempt {
         node: row.node.to_string(),
         scores: row.scores.clone(),
         total: row.total,
+        detail: row.detail.clone(),
         chosen: chosen(&row.node),
     };
     Attempt {
