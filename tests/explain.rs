@@ -6,6 +6,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use assert_cmd::Command;
 use kubesim::cli::explain::render;
@@ -14,7 +15,7 @@ use kubesim::model::Span;
 use kubesim::report::explain::{Explanation, explain};
 use kubesim::sim::Plan;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use common::{hash, plan, plan_of, run, scenario, shipped};
 
@@ -65,12 +66,18 @@ fn pods_that_never_came_to_the_scheduler_say_so() {
             ("placed", "nodeName: node-2"),
             ("gated", "schedulingGates: [{name: quota}, {name: review}]"),
             ("foreign", "schedulerName: volcano"),
+            ("lost", "nodeName: node-9"),
         ],
     );
     for (pod, expected) in [
         (
             "placed",
             "It is on node-2 (Running) because whoever created it said so in spec.nodeName: no scheduler was asked.",
+        ),
+        (
+            "lost",
+            "It is on node-9 (Pending) because whoever created it said so in spec.nodeName: no scheduler was asked. \
+             There is no such node.",
         ),
         ("gated", "It has no node: it waits for its scheduling gates to be removed: quota, review."),
         ("foreign", "It has no node: it asks for the scheduler volcano, and none of that name runs."),
@@ -110,6 +117,49 @@ fn ties_and_what_is_under_way_are_told() {
         let answer = ask(&plan, "a", Some(Span::from_microseconds(at_us)), false).unwrap();
         assert_eq!(answer.conclusion, expected, "at {at_us} us");
     }
+}
+
+#[test]
+fn nodes_that_were_not_looked_at_are_counted() {
+    let named = |names: &str| {
+        let field = format!("{{key: metadata.name, operator: In, values: [{names}]}}");
+        format!(
+            "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: \
+             [{{matchFields: [{field}]}}]}}}}}}"
+        )
+    };
+    let conflict = named("node-1").replace("}]}]}}}", "}, {key: metadata.name, operator: In, values: [node-2]}]}]}}}");
+    let plan = small("narrowed", "", &[("a", &named("node-2")), ("b", &named("node-2")), ("c", &conflict)]);
+    let one_left_out = "NodeAffinity names the only nodes that come into question, which leaves 1 out.\n";
+    let placed = told(&plan, "a", None, false);
+    assert!(
+        placed.contains("Attempt 1 at 4ms: 1 of 2 nodes looked at, 1 fits.\n") && placed.contains(one_left_out),
+        "{placed}"
+    );
+    let waits = told(&plan, "b", None, false);
+    assert!(
+        waits.contains("0 fit.\n") && waits.contains(one_left_out) && waits.contains("3 cpu wanted, 1 of 4 free"),
+        "{waits}"
+    );
+    let refused = told(&plan, "c", None, false);
+    assert!(
+        refused.contains("No node was looked at, because of NodeAffinity: pod affinity terms conflict.\n"),
+        "{refused}"
+    );
+    // Of 120 nodes 100 that fit are enough.
+    let mut text = small("many", "", &[("a", "")]);
+    text.objects.retain(|object| object["kind"] != "Node");
+    let node = |n: usize| {
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("n{n:03}")}, "status": {
+            "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"}, "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}})
+    };
+    text.objects.extend((0..120).map(|n| Arc::new(node(n))));
+    let placed = told(&text, "a", None, false);
+    assert!(
+        placed.contains("100 of 120 nodes looked at, 100 fit.\n20 nodes were not looked at: enough others fit.\n"),
+        "{placed}"
+    );
+    assert!(placed.contains("... and 80 more (--limit=0 shows all)\n100 nodes share the highest total"), "{placed}");
 }
 
 #[test]

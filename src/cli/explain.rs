@@ -28,6 +28,9 @@ pub const EXAMPLES: &str = "  \
   # Every attempt to find a node, as data
   kubesim explain shop/pod/web-0 output/shop --all -o json";
 
+/// Most pods that a message names.
+const PODS_SHOWN: usize = 5;
+
 /// Arguments of `kubesim explain`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct ExplainArguments {
@@ -66,11 +69,11 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Some(help) => anyhow!("{message} ({help})"),
         None => anyhow!(message),
     })?;
-    if object.kind != Kind::Pod {
-        bail!("{object} is no pod: the scheduler looks at pods only (for example pod/web-0)");
-    }
     let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
     let replay = Replay::open(folder, arguments.variant.as_deref())?;
+    if object.kind != Kind::Pod {
+        bail!("{object} is no pod, and the scheduler looks at pods only{}", pods_of(&object, &replay, arguments.at)?);
+    }
     let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.at)?;
     if let Some(notice) = &past.notice {
         print_error(&format!("notice: {notice}"));
@@ -91,6 +94,21 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Format::Yaml => data::to_yaml(&value()?)?,
     })?;
     Ok(Exit::Done)
+}
+
+/// ` (its pods: a, b)`, for what has pods: those whose name begins with its own.
+fn pods_of(object: &references::ObjectRef, replay: &Replay, at: Option<Span>) -> anyhow::Result<String> {
+    let past = replay.until(at.unwrap_or(replay.length))?;
+    let prefix = format!("{}-", object.name);
+    let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
+    let mut own: Vec<String> = pods
+        .filter(|pod| pod.namespace == *object.namespace && pod.name.as_str().starts_with(&prefix))
+        .map(|pod| format!("pod/{}", pod.name))
+        .collect();
+    own.sort();
+    let more = if own.len() > PODS_SHOWN { ", ..." } else { "" };
+    own.truncate(PODS_SHOWN);
+    Ok(if own.is_empty() { String::new() } else { format!(" (its pods: {}{more})", own.join(", ")) })
 }
 
 /// The answer as people read it. Tables show at most `limit` nodes each; 0 shows all.
@@ -130,18 +148,20 @@ fn render_attempt(attempt: &Attempt, limit: usize) -> String {
     let fit = if *feasible == 1 { "fits" } else { "fit" };
     let mut text = format!("Attempt {number} at {time}: {evaluated} of {nodes} nodes looked at, {feasible} {fit}.\n");
     if let Some(by) = &attempt.pre_filter {
-        text.push_str(&format!("No node was looked at: {} says {}\n", by.plugin, by.reason));
+        text.push_str(&format!("No node was looked at, because of {}: {}.\n", by.plugin, by.reason));
     }
     if attempt.excluded > 0 {
-        let plugins = attempt.narrowed_by.join(", ");
+        let plugins = attempt.narrowed_by.join(" and ");
+        let names = if attempt.narrowed_by.len() == 1 { "names" } else { "name" };
+        let left_out = attempt.excluded;
         text.push_str(&format!(
-            "{} nodes were left out because {plugins} names the only possible ones.\n",
-            attempt.excluded
+            "{plugins} {names} the only nodes that come into question, which leaves {left_out} out.\n"
         ));
     }
     let unseen = attempt.nodes - attempt.excluded - attempt.evaluated;
     if attempt.chosen.is_some() && unseen > 0 {
-        text.push_str(&format!("{unseen} nodes were not looked at: enough others fit.\n"));
+        let nodes = if unseen == 1 { "node was" } else { "nodes were" };
+        text.push_str(&format!("{unseen} {nodes} not looked at: enough others fit.\n"));
     }
     if !attempt.out.is_empty() {
         text.push_str("\nOut:\n");
@@ -187,14 +207,15 @@ fn render_out(out: &[Out], limit: usize) -> String {
 
 fn render_scores(attempt: &Attempt, limit: usize) -> String {
     let names = attempt.score_plugins.iter().map(|plugin| plugin.name);
-    let header: Vec<&str> = ["NODE"].into_iter().chain(names).chain(["TOTAL", ""]).collect();
+    let header: Vec<&str> = ["NODE"].into_iter().chain(names).chain(["TOTAL", "", "BECAUSE"]).collect();
     let mut table = Table::new(&header);
     let count = shown(limit, attempt.scores.len());
     for row in &attempt.scores[..count] {
         let scores = attempt.score_plugins.iter().zip(&row.scores);
         let mut cells = vec![row.node.clone()];
         cells.extend(scores.map(|(plugin, score)| format!("{} x {score}", plugin.weight)));
-        cells.extend([row.total.to_string(), if row.chosen { "chosen" } else { "" }.to_string()]);
+        let chosen = if row.chosen { "chosen" } else { "" };
+        cells.extend([row.total.to_string(), chosen.to_string(), row.detail.clone()]);
         table.push(cells);
     }
     table.render() + &more(attempt.scores.len() - count)

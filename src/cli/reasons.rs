@@ -70,9 +70,13 @@ fn reason(pod: &Value, objects: &[Value]) -> Option<String> {
         let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or("default-scheduler");
         return Some(format!("{scheduler} has not looked at it"));
     }
-    let is_node = |object: &Value| object["kind"] == "Node" && object["metadata"]["name"] == node;
-    if !objects.iter().any(is_node) {
+    let is_node = |object: &&Value| object["kind"] == "Node" && object["metadata"]["name"] == node;
+    let Some(object) = objects.iter().find(is_node) else {
         return Some(format!("it is bound to node {node}, which does not exist"));
+    };
+    let all = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if all.iter().any(|condition| condition["type"] == "Ready" && condition["status"] != "True") {
+        return Some(format!("it is bound to node {node}, which is not ready: no kubelet runs there"));
     }
     let lists = ["initContainerStatuses", "containerStatuses"];
     let containers = lists.iter().filter_map(|list| status[*list].as_array()).flatten();
@@ -129,6 +133,10 @@ mod tests {
         let unseen = pod(json!({"phase": "Pending"}));
         assert_eq!(reason(&unseen).as_deref(), Some("the kubelet of node-1 has not started it"));
         let lost = "Not ready:\n  shop/pod/p (Pending): it is bound to node node-1, which does not exist\n";
-        assert_eq!(render(&[unseen]), lost);
+        assert_eq!(render(std::slice::from_ref(&unseen)), lost);
+        let dead = json!({"kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions":
+            [{"type": "Ready", "status": "False"}]}});
+        let expected = "it is bound to node node-1, which is not ready: no kubelet runs there";
+        assert_eq!(super::reason(&unseen, &[dead]).as_deref(), Some(expected));
     }
 }

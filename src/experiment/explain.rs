@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::replay::{Past, Replay, ReplayError};
 use crate::model::scheduling::SchedulingNote;
-use crate::model::{Action, Key, Kind, Record, Span, Time};
-use crate::report::explain::{Entry, Observed, PodThen};
+use crate::model::{Action, Key, Kind, Name, Record, Span, Time};
+use crate::report::explain::{Entry, Host, Observed, PodThen};
 use crate::sim::observer::Observer;
 use crate::sim::plan::{ComponentPlan, End};
 use crate::sim::{Plan, World};
@@ -59,7 +59,14 @@ struct Listener {
 impl Listener {
     fn observed(self, world: &World, at: Time, namespace: &str, name: &str) -> Observed {
         let key = Key::new(Kind::Pod, namespace, name);
+        let host = |name: &Name| match world.api().truth().get(&Key::new(Kind::Node, "", name.clone())) {
+            _ if name.is_empty() => Host::Ready,
+            None => Host::Missing,
+            Some(node) if node.as_node().is_some_and(|node| node.is_ready()) => Host::Ready,
+            Some(_) => Host::NotReady,
+        };
         let pod = world.api().truth().get(&key).and_then(|object| object.as_pod()).map(|pod| PodThen {
+            host: host(&pod.node_name),
             node: pod.node_name.clone(),
             phase: pod.status.phase,
             gates: pod.spec.scheduling_gates.clone(),

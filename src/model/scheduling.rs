@@ -109,4 +109,6 @@ pub struct ScoredNode {
     pub scores: Vec<i64>,
     /// Sum of the scores times their weights.
     pub total: i64,
+    /// What the scores come from.
+    pub detail: String,
 }

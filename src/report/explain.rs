@@ -51,6 +51,19 @@ pub struct PodThen {
     pub scheduler_name: Name,
     /// Whether it is being deleted.
     pub is_deleting: bool,
+    /// Its node, when it has one.
+    pub host: Host,
+}
+
+/// The node of a pod, as the API server has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Host {
+    /// It is there and ready; also for a pod without a node.
+    Ready,
+    /// It is there and not ready.
+    NotReady,
+    /// There is no such node.
+    Missing,
 }
 
 /// The answer.
@@ -173,6 +186,8 @@ pub struct Score {
     pub scores: Vec<i64>,
     /// Sum of scores times weights.
     pub total: i64,
+    /// What the scores come from.
+    pub detail: String,
     /// Whether it was chosen.
     pub chosen: bool,
 }
@@ -244,6 +259,7 @@ fn told(attempt: &SchedulingAttempt, time: Span) -> Attempt {
         node: row.node.to_string(),
         scores: row.scores.clone(),
         total: row.total,
+        detail: row.detail.clone(),
         chosen: chosen(&row.node),
     };
     Attempt {
@@ -331,11 +347,16 @@ fn last_waiting(observed: &Observed) -> Option<&Waiting> {
 /// The answer in a sentence or two.
 fn conclusion(observed: &Observed, last: Option<&Attempt>) -> String {
     let Some(pod) = &observed.pod else {
-        return "It is gone.".to_string();
+        return "It is gone by then.".to_string();
     };
     let deleting = if pod.is_deleting { " It is being deleted." } else { "" };
     let text = if pod.node.is_empty() { pending(observed, pod, last) } else { placed(observed, pod, last) };
-    format!("{text}{deleting}")
+    let host = match pod.host {
+        Host::Ready => "",
+        Host::NotReady => " The node is not ready: no kubelet runs there.",
+        Host::Missing => " There is no such node.",
+    };
+    format!("{text}{host}{deleting}")
 }
 
 fn placed(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String {

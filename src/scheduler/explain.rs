@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use super::cache::{NodeIndex, Snapshot};
 use super::framework::pod_info::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_of};
 use super::framework::{ClusterEvent, Code, PodInfo, Status, names};
+use super::plugins::node_resources_fit::scored_requests;
 use super::schedule_one::{ScheduleError, ScheduleResult};
 use crate::model::scheduling::{RejectedNode, SchedulingAttempt, ScoredNode};
-use crate::model::{Node, Pod, RecordId, TaintEffect};
+use crate::model::{Node, Pod, RecordId, Taint, TaintEffect};
 use crate::rules::quantity::{Format, Quantity};
-use crate::rules::tolerations;
+use crate::rules::{node_affinity, tolerations};
 
 /// The attempt numbered `attempt`, whose record is `record`.
 pub fn attempt(
@@ -54,6 +55,7 @@ pub fn attempt(
             node: snapshot.name(*node).clone(),
             scores: scores.plugins.iter().map(|(_, _, scores)| scores[index]).collect(),
             total: scores.totals[index],
+            detail: score_detail(pod, snapshot, *node, scores.plugins.iter().map(|(name, _, _)| *name)),
         };
         explained.scores = scores.nodes.iter().enumerate().map(row).collect();
     }
@@ -136,6 +138,49 @@ fn mismatch(pod: &Pod, node: &Node) -> String {
     "no term of the required node affinity matches".to_string()
 }
 
+/// What the scores of a node come from: `left: cpu 50 %, memory 54 %; used: cpu 25 -> 50 %, memory 30 -> 46 %`.
+fn score_detail(
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    node: NodeIndex,
+    plugins: impl Iterator<Item = &'static str>,
+) -> String {
+    let sums = snapshot.sums(node);
+    let percent = |index: usize, amount: i64| match sums.allocatable[index] {
+        0 => 0,
+        all => (amount * 100 / all).min(100),
+    };
+    let details = plugins.filter_map(|plugin| match plugin {
+        names::NODE_RESOURCES_FIT => {
+            let wanted = scored_requests(pod);
+            let left =
+                |index: usize| percent(index, sums.allocatable[index] - sums.nonzero[index] - wanted[index]).max(0);
+            Some(format!("left: cpu {} %, memory {} %", left(CPU), left(MEMORY)))
+        }
+        names::NODE_RESOURCES_BALANCED_ALLOCATION => {
+            let used = |index: usize| {
+                let before = sums.requested[index];
+                format!("{} -> {} %", percent(index, before), percent(index, before + pod.requests.amounts[index]))
+            };
+            Some(format!("used: cpu {}, memory {}", used(CPU), used(MEMORY)))
+        }
+        names::TAINT_TOLERATION => {
+            let is_soft = |taint: &&Taint| {
+                taint.effect == TaintEffect::PreferNoSchedule
+                    && !tolerations::tolerates(&pod.pod.spec.tolerations, taint)
+            };
+            let count = snapshot.node(node).taints.iter().filter(is_soft).count();
+            (count > 0).then(|| format!("discouraged by {count} {}", if count == 1 { "taint" } else { "taints" }))
+        }
+        names::NODE_AFFINITY => {
+            let weight = node_affinity::preferred_score(&pod.pod.spec, snapshot.node(node));
+            Some(format!("preferred with weight {weight}"))
+        }
+        _ => None,
+    });
+    details.collect::<Vec<_>>().join("; ")
+}
+
 /// What happened, in words.
 pub fn describe(event: &ClusterEvent) -> String {
     let pod = |pod: &Pod| format!("pod {}/{} on {}", pod.meta.namespace, pod.meta.name, pod.node_name);
@@ -162,5 +207,94 @@ pub fn hints(plugin: &str) -> &'static str {
         names::NODE_UNSCHEDULABLE => "a node is added or uncordoned, or the pod gets a toleration",
         names::NODE_NAME => "a node is added",
         _ => "nothing that is known",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::model::NodeSelectorTerm;
+    use crate::model::{NodeAffinity, Operator, Requirement};
+    use crate::scheduler::cache::Cache;
+    use crate::scheduler::cache::testing::{bound, cluster, node, pod_with, sized_node, taint};
+    use crate::scheduler::framework::{Profile, Version};
+    use crate::scheduler::schedule_one::{Search, schedule_pod};
+
+    const GIB: i64 = 1 << 30;
+
+    fn explained(pod: Pod, cache: &mut Cache) -> SchedulingAttempt {
+        let (profile, info) = (Profile::default_profile(Version::V1_36), PodInfo::new(Rc::new(pod)));
+        let snapshot = cache.snapshot();
+        let outcome = schedule_pod(&profile, &info, &snapshot, &mut Search::default());
+        attempt(3, RecordId(7), &info, &snapshot, &outcome)
+    }
+
+    fn details(attempt: &SchedulingAttempt) -> Vec<String> {
+        attempt.rejected.iter().map(|out| format!("{} {}: {}", out.node, out.plugin, out.detail)).collect()
+    }
+
+    #[test]
+    fn each_rejection_says_what_is_in_the_way() {
+        let labelled = |name: &str, disk: &str| {
+            let mut node = node(name);
+            node.meta.labels = [("disk".into(), disk.into())].into_iter().collect();
+            node
+        };
+        let mut tainted = labelled("tainted", "ssd");
+        tainted.taints =
+            Rc::new([taint("soft", "", TaintEffect::PreferNoSchedule), taint("gpu", "true", TaintEffect::NoSchedule)]);
+        let mut small = sized_node("small", 2_000, 3 * GIB);
+        small.meta.labels = [("disk".into(), "ssd".into())].into_iter().collect();
+        let cordoned = Node { unschedulable: true, ..labelled("cordoned", "ssd") };
+        let nodes = [tainted, node("bare"), labelled("slow", "hdd"), small, cordoned];
+        let mut pod = pod_with("p", 4_500, 4 * GIB);
+        Rc::make_mut(&mut pod.spec).node_selector = [("disk".into(), "ssd".into())].into_iter().collect();
+        let attempt = explained(pod, &mut cluster(nodes, [bound("x", "small", 500, GIB)]));
+        assert_eq!(
+            details(&attempt),
+            [
+                "tainted TaintToleration: gpu=true:NoSchedule",
+                "bare NodeAffinity: disk=ssd wanted, the node has no label disk",
+                "slow NodeAffinity: disk=ssd wanted, the node has disk=hdd",
+                // 2000 - 500 of 2000 milli, 3 - 1 of 3 GiB.
+                "small NodeResourcesFit: 4500m cpu wanted, 1500m of 2 free; 4Gi memory wanted, 2Gi of 3Gi free",
+                "cordoned NodeUnschedulable: it is cordoned",
+            ]
+        );
+        assert_eq!((attempt.attempt, attempt.record, attempt.evaluated, attempt.feasible), (3, RecordId(7), 5, 0));
+        assert_eq!((attempt.chosen, attempt.scores.len()), (None, 0));
+    }
+
+    #[test]
+    fn scores_say_what_they_come_from() {
+        let mut soft = node("soft");
+        soft.taints = Rc::new([taint("old", "", TaintEffect::PreferNoSchedule)]);
+        let mut pod = pod_with("p", 2_000, 0);
+        let zone = Requirement { key: "zone".into(), operator: Operator::DoesNotExist, values: Vec::new() };
+        let term = NodeSelectorTerm { match_expressions: vec![zone], match_fields: Vec::new() };
+        Rc::make_mut(&mut pod.spec).node_affinity = Some(NodeAffinity { required: None, preferred: vec![(30, term)] });
+        let attempt = explained(pod, &mut cluster([soft, node("free")], [bound("x", "free", 1_000, 5 * GIB)]));
+        let details: Vec<(&str, &str)> =
+            attempt.scores.iter().map(|row| (row.node.as_str(), row.detail.as_str())).collect();
+        // 10 CPU, 10 GiB. CPU: 10 - 2 = 80 %, 10 - 1 - 2 = 70 %. Memory: 200Mi count for the pod that names none: 98.04 % and
+        // 48.04 %; balance knows no such amounts.
+        assert_eq!(
+            details,
+            [
+                (
+                    "soft",
+                    "discouraged by 1 taint; preferred with weight 30; left: cpu 80 %, memory 98 %; \
+                     used: cpu 0 -> 20 %, memory 0 -> 0 %"
+                ),
+                (
+                    "free",
+                    "preferred with weight 30; left: cpu 70 %, memory 48 %; used: cpu 10 -> 30 %, memory 50 -> 50 %"
+                ),
+            ]
+        );
+        assert_eq!(attempt.score_plugins.len(), 4);
+        assert_eq!(attempt.scores[0].scores.len(), 4);
     }
 }

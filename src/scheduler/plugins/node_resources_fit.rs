@@ -62,7 +62,7 @@ impl Plugin for NodeResourcesFit {
 
 /// The requests a pod is scored with. Upstream leaves requests at pod level out here, though not in the sums of a node: its
 /// `resourceAllocationScorer` is made without them for this plugin.
-fn scored_requests(pod: &PodInfo) -> [i64; 2] {
+pub(in crate::scheduler) fn scored_requests(pod: &PodInfo) -> [i64; 2] {
     let spec = &pod.pod.spec;
     if spec.pod_requests.is_none() {
         return pod.requests.nonzero;
