@@ -63,7 +63,6 @@ fn check(workers: u32, between_ns: i64, expected: f64) {
     means.iter().for_each(|mean| moments.push(*mean));
     let mean = moments.mean().unwrap();
     let half_width = moments.half_width(&mut Quantiles::new(0.99)).unwrap();
-    println!("M/M/{workers}: {mean:.4} s ± {half_width:.4} s, the formula says {expected:.4} s");
     assert!((mean - expected).abs() <= half_width, "M/M/{workers}: {mean} ± {half_width}, not {expected}");
     assert!(half_width < 0.05 * expected, "M/M/{workers}: ± {half_width} proves little about {expected}");
 }

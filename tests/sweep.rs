@@ -336,8 +336,13 @@ fn the_shipped_sweep_has_the_curve_that_its_comment_predicts() {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let file = common::scenario("sweep-workers");
-    let done = kubesim(&folder, &["sweep", file.to_str().unwrap(), "--out=out", "--quiet", "--replications=8"]);
+    let done = kubesim(&folder, &["sweep", file.to_str().unwrap(), "--out=out", "--replications=8"]);
     assert_eq!(done.code, 0, "{}", done.err);
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, shown) = readme.split_once("CONCURRENT-REPLICASET-SYNCS").unwrap();
+    for line in shown.split("```").next().unwrap().lines() {
+        assert!(done.out.contains(line), "README.md shows `{line}`, which is not in\n{}", done.out);
+    }
     let summary = json(&folder.join("out/summary.json"));
     for point in summary["points"].as_array().unwrap() {
         let set =
