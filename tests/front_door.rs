@@ -44,7 +44,7 @@ fn files_that_are_fine_are_counted_and_nothing_runs() {
     let folder = folder("check-fine");
     fs::write(
         folder.join("s.yaml"),
-        format!("{SCENARIO}---\n{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{name: s}}\n"),
+        format!("{SCENARIO}---\n{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{name: s}}\nspec: {{ports: [{{port: 80}}]}}\n"),
     )
     .unwrap();
     let done = kubesim(&folder, &["check", "s.yaml"]);

@@ -366,6 +366,7 @@ spec:
 apiVersion: v1
 kind: Service
 metadata: {name: web}
+spec: {ports: [{port: 80}]}
 "#;
     let workload = common::workload("Deployment", "api", 2)
         .replace("metadata: {name: api}", "metadata: {name: api, namespace: shop}");

@@ -237,6 +237,15 @@ pub fn check_together(list: &[Manifest], others: &[Other], problems: &mut Diagno
     }
 }
 
+/// What the server refuses and a simulation can do without.
+///
+/// DIVERGES: service accounts and runtime classes that no file describes count as there (a notice says so where a pod names
+/// one), and the address ranges of nodes are not looked at: dumps of clusters have them blacked out.
+fn is_of_no_matter(kind: ManifestKind, error: &FieldError, is_forbidden: bool) -> bool {
+    let of_others = ["serviceAccountName", "runtimeClassName"].iter().any(|field| error.path.ends_with(field));
+    is_forbidden && of_others || kind == ManifestKind::Node && error.path.starts_with("spec.podCIDR")
+}
+
 fn push_error(error: FieldError, document: &Document, problems: &mut Diagnostics) {
     let (code, part) = match error.reason {
         Reason::UnknownField => (Code::UnknownField, Part::Key),
@@ -249,9 +258,7 @@ fn push_error(error: FieldError, document: &Document, problems: &mut Diagnostics
 fn check_document(kind: ManifestKind, document: &Document, around: &Surroundings, problems: &mut Diagnostics) -> bool {
     let mut taken = true;
     for (error, is_forbidden) in manifest::problems(kind, &document.value, around) {
-        // Objects that nobody simulates count as there: a notice says so where a pod names one.
-        let path = &error.path;
-        if is_forbidden && (path.ends_with("serviceAccountName") || path.ends_with("runtimeClassName")) {
+        if is_of_no_matter(kind, &error, is_forbidden) {
             continue;
         }
         taken = false;

@@ -118,7 +118,7 @@ fn shipped_scenarios_resolve() {
 
 #[test]
 fn bare_manifests_are_a_scenario() {
-    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: t}\n";
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 80}]}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: t}\nspec: {ports: [{port: 80}]}\n";
     let custom = "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g}\n";
     let list = "---\napiVersion: apps/v1\nkind: DeploymentList\nitems:\n- metadata: {name: d, namespace: shop}\n  spec:\n    selector: {matchLabels: {a: b}}\n    template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}\n";
     let folder = Folder::new("bare", &[("My App.yaml", &format!("{POD}{service}{custom}{list}"))]);
@@ -154,7 +154,7 @@ fn the_command_line_overrides() {
         nodes: Some("1x2cpu,4Gi".into()),
         set: vec![
             ("spec.controlPlane.apiServer.commit.uniform".into(), "[1ms, 3ms]".into()),
-            ("pod/p:spec.priority".into(), "5".into()),
+            ("pod/p:spec.activeDeadlineSeconds".into(), "5".into()),
         ],
         allow_outside: false,
     };
@@ -163,7 +163,7 @@ fn the_command_line_overrides() {
     assert_eq!((plan.seed, plan.end), (7, End::After(Span::from_seconds(60))));
     assert_eq!(plan.latency.commit, Distribution::Uniform { low_ns: 1_000_000, high_ns: 3_000_000 });
     assert_eq!(plan.objects[1]["status"]["capacity"], json!({"cpu": "2", "memory": "4Gi", "pods": "110"}));
-    assert_eq!(plan.objects.last().map(|pod| pod["spec"]["priority"].clone()), Some(json!(5)));
+    assert_eq!(plan.objects.last().map(|pod| pod["spec"]["activeDeadlineSeconds"].clone()), Some(json!(5)));
     let bad = Overrides {
         set: vec![("spec.duraton".into(), "5m".into()), ("pod/q:spec".into(), "1".into())],
         ..Overrides::default()
