@@ -59,7 +59,7 @@ fn check_default_class(index: usize, objects: &[&Value], errors: &mut Errors) {
     };
     let class = &objects[index];
     let earlier = objects[..index].iter().copied().find(is_default);
-    if let Some(first) = earlier.filter(|_| is_default(&class)) {
+    if let Some(first) = earlier.filter(|_| is_default(class)) {
         let detail =
             format!("PriorityClass {} is already marked as default. Only one default can exist", name_of(first));
         errors.forbidden(&Field::root(class).get("globalDefault"), &detail);
