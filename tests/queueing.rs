@@ -1,7 +1,6 @@
 //! The real work queue and the real workers against queueing theory: mean waits of M/M/1 and M/M/4 over 100 replications.
 
 #![allow(missing_docs, clippy::unwrap_used)]
-
 #![allow(clippy::print_stdout, reason = "the measured means are shown with --nocapture")]
 
 use std::sync::Arc;
