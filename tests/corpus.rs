@@ -233,6 +233,32 @@ fn free(node: &Value, objects: &[Value], resource: &str) -> i64 {
     milli(&node["status"]["allocatable"][resource]) - placed.map(|pod| asked(pod, resource)).sum::<i64>()
 }
 
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        match path.is_dir() {
+            true => files_below(&path, files),
+            false => files.push(path),
+        }
+    }
+}
+
+#[test]
+fn every_file_is_answered() {
+    let Some(corpus) = corpus() else { return println!("\ncorpus: skipped") };
+    let mut files = Vec::new();
+    files_below(&corpus, &mut files);
+    assert!(files.len() > 100);
+    for path in &files {
+        // What cannot be read says so in words that a person can use.
+        if let Err(problems) = judged(path) {
+            assert!(problems.iter().all(|problem| !problem.message.is_empty()), "{}", path.display());
+        }
+    }
+    println!("\ncorpus: {} files answered", files.len());
+}
+
 #[test]
 fn places_of_the_index_are_understood() {
     let path = std::env::temp_dir().join(format!("kubesim-places-{}.yaml", std::process::id()));

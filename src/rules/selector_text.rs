@@ -8,6 +8,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::names::{is_label_value, is_qualified_name};
+use super::suggest;
 use crate::model::api::{Field, FieldRequirement};
 use crate::model::{Name, Operator, Requirement, Selector};
 
@@ -333,7 +334,7 @@ const FIELDS: [(&str, Field); 9] = [
 pub fn parse_fields(text: &str) -> Result<Vec<FieldRequirement>, String> {
     let requirement = |(field, value, negated): (&str, String, bool)| {
         let known = FIELDS.iter().find(|(name, _)| *name == field);
-        let (_, field) = known.ok_or_else(|| format!("field label not supported: {field}"))?;
+        let (_, field) = known.ok_or_else(|| unknown_field(field))?;
         Ok(FieldRequirement { field: *field, value: Name::from(value), negated })
     };
     field_terms(text)?.into_iter().map(requirement).collect()
@@ -351,6 +352,13 @@ pub fn field_terms(text: &str) -> Result<Vec<(&str, String, bool)>, String> {
         terms.push((field, unescape(value)?, negated));
     }
     Ok(terms)
+}
+
+/// Upstream's words, with the field that may be meant.
+fn unknown_field(field: &str) -> String {
+    let near = suggest::nearest(field, FIELDS.iter().map(|(name, _)| *name));
+    let help = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    format!("field label not supported: {field}{help}")
 }
 
 fn split_unescaped(text: &str) -> Vec<&str> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::diagnostic::Diagnostics;
+use super::input;
 use super::load::{self, Examined, Named, Overrides};
 use super::yaml::Document;
 
@@ -74,6 +75,14 @@ pub fn groups(files: &[PathBuf], overrides: &Overrides) -> Vec<Group> {
         groups.push(Group { files, examined });
     }
     groups
+}
+
+/// What is found in a file's bytes; `name` is what messages call it. Files that it includes are looked for in the current
+/// folder.
+pub fn bytes(bytes: &[u8], name: &str, overrides: &Overrides) -> Group {
+    let input = (PathBuf::from(name), input::from_bytes(bytes, name));
+    let examined = load::examine(vec![input], overrides, Diagnostics::default());
+    Group { files: vec![name.to_string()], examined }
 }
 
 #[cfg(test)]

@@ -131,11 +131,56 @@ fn fits(pattern: &str, name: &str) -> bool {
     reached[name.len()]
 }
 
+/// Why files that a scenario names are not read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotFound {
+    /// They are there, but outside the scenario's folder.
+    pub is_outside: bool,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// The files that a scenario in a folder names. Unless `allow_outside`, each of them lies in that folder, also when links
+/// are followed.
+///
+/// # Errors
+/// One of them lies outside, or none is there.
+pub fn find(folder: &Path, named: &str, allow_outside: bool) -> Result<Vec<PathBuf>, NotFound> {
+    let outside = |message: String| {
+        let help = "move the file there, or run with --allow-outside".to_string();
+        NotFound { is_outside: true, message, help: Some(help) }
+    };
+    let missing = |message: String, help| NotFound { is_outside: false, message, help };
+    let path = match allow_outside {
+        true => folder.join(named),
+        false => inside(folder, named).map_err(outside)?,
+    };
+    let paths = expand(&path).map_err(|why| missing(format!("`{named}`: {why}"), None))?;
+    for path in &paths {
+        if !path.exists() {
+            let near = neighbour(path).map(|near| format!("did you mean {}?", near.display()));
+            return Err(missing(format!("no such file: {}", path.display()), near));
+        }
+        if !allow_outside && leads_out(folder, path) {
+            return Err(outside(format!("`{}` is a link out of the scenario's folder", path.display())));
+        }
+    }
+    Ok(paths)
+}
+
+/// Whether a path ends up outside of a folder once links are followed.
+fn leads_out(folder: &Path, path: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    matches!((real(folder), real(path)), (Ok(folder), Ok(target)) if !target.starts_with(&folder))
+}
+
 /// The path that a scenario names, which must lie in its folder.
 ///
 /// # Errors
 /// It lies outside.
-pub fn inside(folder: &Path, named: &str) -> Result<PathBuf, String> {
+fn inside(folder: &Path, named: &str) -> Result<PathBuf, String> {
     let path = Path::new(named);
     let mut depth = 0_i64;
     for part in path.components() {
@@ -151,12 +196,9 @@ pub fn inside(folder: &Path, named: &str) -> Result<PathBuf, String> {
     }
     let joined = folder.join(path);
     // A link in the folder may still lead out of it.
-    let real = |path: &Path| std::fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    match (real(folder), real(&joined)) {
-        (Ok(folder), Ok(target)) if !target.starts_with(&folder) => {
-            Err(format!("`{named}` lies outside the scenario's folder"))
-        }
-        _ => Ok(joined),
+    match leads_out(folder, &joined) {
+        true => Err(format!("`{named}` lies outside the scenario's folder")),
+        false => Ok(joined),
     }
 }
 
@@ -176,6 +218,29 @@ mod tests {
         ] {
             assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_do_not_lead_out_of_the_folder() {
+        use std::os::unix::fs::symlink;
+        let base = std::env::temp_dir().join(format!("kubesim-files-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&base);
+        let folder = base.join("scenario");
+        std::fs::create_dir_all(folder.join("more")).expect("folders can be made");
+        std::fs::write(base.join("secret.yaml"), "a: 1").expect("files can be written");
+        std::fs::write(folder.join("own.yaml"), "a: 1").expect("files can be written");
+        symlink(base.join("secret.yaml"), folder.join("more/link.yaml")).expect("links can be made");
+        symlink(folder.join("own.yaml"), folder.join("fine.yaml")).expect("links can be made");
+        let found = |named, allow| find(&folder, named, allow).map(|paths| paths.len()).map_err(|why| why.is_outside);
+        for named in ["more", "more/link.yaml", "more/*.yaml", "../secret.yaml"] {
+            assert_eq!(found(named, false), Err(true), "{named}");
+            assert_eq!(found(named, true), Ok(1), "{named}");
+        }
+        assert_eq!(found("*.yaml", false), Ok(2));
+        let missing = find(&folder, "owm.yaml", false).expect_err("it is not there");
+        assert!(!missing.is_outside && missing.help.is_some_and(|help| help.contains("own.yaml")));
+        let _ = std::fs::remove_dir_all(&base);
     }
 
     #[test]

@@ -33,6 +33,9 @@ const CONFIGURATIONS: &[(&str, &str, &str)] = &[
     ("kubeproxy.config.k8s.io", "KubeProxyConfiguration", "there is no kube-proxy here"),
 ];
 
+/// Kinds of what this program writes.
+const RESULTS: [&str; 4] = ["Summary", "RunResult", "SweepResult", "CheckResult"];
+
 /// First bytes of files that are no text, and what to do with them.
 const MAGIC: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "is compressed with gzip: unpack it first"),
@@ -160,6 +163,8 @@ fn known_and_not_read(document: &Document) -> Option<Diagnostic> {
         && document.value.get("events").is_some()
     {
         ("version", "a SimKube trace is not read yet".to_string(), Some("the objects in it can be given as manifests"))
+    } else if group == "kubesim.dev" && RESULTS.contains(&kind) {
+        ("kind", format!("a {kind} is a result and nothing to run"), Some("scenario.yaml beside it can be run again"))
     } else {
         return None;
     };
@@ -199,6 +204,7 @@ mod tests {
                 b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
                 "a KubeletConfiguration is not read yet: the kubelet's defaults hold",
             ),
+            (b"apiVersion: kubesim.dev/v1alpha1\nkind: Summary\n", "a Summary is a result and nothing to run"),
             (b"a: 1\nb: \xff\n", "f is not UTF-8 text (byte 8)"),
         ] {
             assert_eq!(messages(bytes), [expected]);

@@ -10,7 +10,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::entry::Entry;
 use super::examine::Found;
 use super::file;
-use super::files;
+use super::files::{self, NotFound};
 use super::input::{self, ReadFile};
 use super::manifests::{self, Manifest, Manifests};
 use super::nodes::{self, NodeGroup};
@@ -282,24 +282,14 @@ fn include(scenario: &Document, folder: &Path, allow_outside: bool, problems: &m
     if let Some(list) = spec {
         let entry = Entry::root(scenario, &collected).with(list, "spec.include");
         for (item, named) in include_list(&entry) {
-            let path = match allow_outside {
-                true => Ok(folder.join(named)),
-                false => files::inside(folder, named),
-            };
-            let path = match path {
-                Ok(path) => path,
-                Err(why) => {
-                    let help = "move the file there, or run with --allow-outside";
-                    item.problem(Code::OutsideFolder, why, Some(help.into()));
-                    continue;
+            match files::find(folder, named, allow_outside) {
+                Ok(paths) => {
+                    paths.iter().for_each(|path| documents.extend(files::read(path, &mut collected.borrow_mut())));
                 }
-            };
-            match files::expand(&path) {
-                Ok(paths) => paths.iter().for_each(|path| match path.exists() {
-                    true => documents.extend(files::read(path, &mut collected.borrow_mut())),
-                    false => item.problem(Code::Unreadable, format!("no such file: {}", path.display()), None),
-                }),
-                Err(why) => item.problem(Code::Unreadable, format!("`{named}`: {why}"), None),
+                Err(NotFound { is_outside, message, help }) => {
+                    let code = if is_outside { Code::OutsideFolder } else { Code::Unreadable };
+                    item.problem(code, message, help);
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::entry::join;
 use super::expectations;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
-use super::files;
+use super::files::{self, NotFound};
 use super::flags::Flags;
 use super::load::Input;
 use super::manifests::{self, Manifest};
@@ -356,19 +356,11 @@ impl World<'_> {
 
     /// The documents of the files that a name stands for.
     fn read_documents(&self, named: &str, problems: &mut Diagnostics) -> Result<Vec<Vec<Document>>, CommandError> {
-        let path = match self.input.overrides.allow_outside {
-            true => self.input.folder.join(named),
-            false => files::inside(&self.input.folder, named).map_err(CommandError::new)?,
-        };
-        let mut found = Vec::new();
-        for path in files::expand(&path).map_err(|why| CommandError::new(format!("`{named}`: {why}")))? {
-            if !path.exists() {
-                let help = "files are looked for beside the scenario";
-                return Err(CommandError::new(format!("no such file: {}", path.display())).help(help));
-            }
-            found.push(files::read(&path, problems));
-        }
-        Ok(found)
+        let found = files::find(&self.input.folder, named, self.input.overrides.allow_outside);
+        let paths = found.map_err(|NotFound { message, help, .. }| {
+            CommandError::new(message).help(help.unwrap_or("files are looked for beside the scenario".into()))
+        })?;
+        Ok(paths.iter().map(|path| files::read(path, problems)).collect())
     }
 
     /// Names that commands act on must exist: deployments and nodes are made by nobody but the user.

@@ -216,7 +216,9 @@ error[E0017]: spec.timeline[0].kubectl: `/x` lies outside the scenario's folder
  --> s.yaml:5:32
   |
 5 |   timeline: [{at: 1m, kubectl: apply -f /x}]
-  |                                ^^^^^^^^^^^";
+  |                                ^^^^^^^^^^^
+  |
+  = help: move the file there, or run with --allow-outside";
     assert_eq!(folder.problems("s.yaml"), expected);
 }
 
