@@ -11,6 +11,7 @@ use assert_cmd::Command;
 use kubesim::experiment::replay::Replay;
 use kubesim::model::Span;
 use kubesim::scenario::{Overrides, load};
+use proptest::prelude::*;
 use serde_json::Value;
 
 use common::{assert_same_end, hash, plans, run, scenario, scenario_files};
@@ -403,4 +404,109 @@ metadata: {name: web}
         );
     }
     assert!(printed.len() >= kept.len(), "{printed:?} {kept:?}");
+}
+
+/// Any text, with a liking for what YAML gives a meaning.
+fn any_text() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "yes",
+        "No",
+        "~",
+        "null",
+        "0x1F",
+        "0o17",
+        "017",
+        "1_000",
+        "1e3",
+        ".5",
+        "5.",
+        "-.inf",
+        ".NaN",
+        "inf",
+        "12:30:45",
+        "2026-01-01",
+        "2026-01-01T00:00:00Z",
+        "<<",
+        "=",
+        "---",
+        "...",
+        "- a",
+        "? a",
+        ": a",
+        "a: b",
+        "a #b",
+        "#",
+        "{}",
+        "[",
+        "&a",
+        "*a",
+        "!t",
+        "|",
+        ">",
+        "%a",
+        "@a",
+        "`a",
+        "'",
+        "\"",
+        "\\",
+        "\n",
+        "a\n",
+        "\na",
+        "a\n\n",
+        " a",
+        "a ",
+        "a\n b\n",
+        "\t",
+        "a\tb",
+        "\u{7f}",
+        "\u{85}",
+        "\u{a0}",
+        "\u{2028}",
+        "\u{feff}",
+        "\r\n",
+        "",
+        "+",
+        "-",
+        ".",
+        "0b",
+        "0x",
+        "+1",
+        "é",
+    ]);
+    prop_oneof![
+        words.clone().prop_map(str::to_string),
+        "[ -~\n]{0,12}",
+        ".{0,8}",
+        (words.clone(), words).prop_map(|(a, b)| format!("{a}{b}"))
+    ]
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let number = prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e300..1e300_f64).prop_map(Value::from),
+        (-10.0..10.0_f64).prop_map(Value::from),
+    ];
+    let leaf =
+        prop_oneof![any_text().prop_map(Value::from), number, any::<bool>().prop_map(Value::from), Just(Value::Null)];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(any_text(), inner, 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is written is read back by our own reader as it was.
+    #[test]
+    fn written_yaml_is_read_back(value in any_value()) {
+        let text = kubesim::rules::yaml_text::to_text(&value);
+        let back = kubesim::scenario::yaml::parse_value(&text);
+        prop_assert_eq!(back.as_ref(), Ok(&value), "{}", text);
+    }
 }
