@@ -406,73 +406,61 @@ metadata: {name: web}
     assert!(printed.len() >= kept.len(), "{printed:?} {kept:?}");
 }
 
+#[test]
+fn a_partial_run_and_a_replication_can_be_asked_and_run_again() {
+    let folder = folder("partial");
+    let quickstart = scenario("quickstart");
+    let line = ["run", quickstart.to_str().unwrap(), "--quiet", "--replication=3", "--event-budget=300", "--out=first"];
+    assert_eq!(kubesim(&folder, &line).code, 3);
+    let pods = kubesim(&folder, &["get", "pods", "first"]);
+    assert!(pods.code == 0 && pods.err.is_empty() && pods.out.lines().count() == 5, "{}{}", pods.out, pods.err);
+    assert_eq!(kubesim(&folder, &["run", "first/scenario.yaml", "--quiet", "--out=second"]).code, 3);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    for file in ["scenario.yaml", "trace.csv", "state.yaml", "summary.json"] {
+        let (first, second) = (read(&format!("first/{file}")), read(&format!("second/{file}")));
+        assert!(first == second, "{file} differs");
+    }
+    assert!(read("first/scenario.yaml").contains("replication: 3\n"));
+}
+
+#[test]
+fn a_sweep_holds_its_input_too() {
+    let folder = folder("sweep");
+    let text = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: small}
+spec:
+  duration: 20s
+  containers: [{of: deployment/web, start: {exponential: 2s}}]
+  sweep:
+    replications: 5
+    grid: {spec.controlPlane.controllerManager.flags.kube-api-qps: [1, 50], "deployment/web:spec.replicas": [2, 3]}
+"#;
+    fs::write(folder.join("small.yaml"), format!("{text}{}", common::workload("Deployment", "web", 2))).unwrap();
+    ok(&folder, &["sweep", "small.yaml", "--replications=2", "--quiet", "--out=first"]);
+    let explained = ok(&folder, &["run", "small.yaml", "--explain-defaults"]);
+    assert!(explained.contains("--kube-api-burst=30 ") && explained.contains("replications: 5\n"), "{explained}");
+    fs::remove_file(folder.join("small.yaml")).unwrap();
+    ok(&folder, &["sweep", "first/scenario.yaml", "--quiet", "--out=second"]);
+    for file in ["scenario.yaml", "results.csv"] {
+        let [first, second] = ["first", "second"].map(|out| fs::read_to_string(folder.join(out).join(file)).unwrap());
+        assert!(first == second, "{file}: {first} {second}");
+    }
+}
+
+/// Texts that mean something else to a reader of YAML.
+#[rustfmt::skip]
+const WORDS: &[&str] = &[
+    "yes", "No", "~", "null", "0x1F", "0o17", "017", "1_000", "1e3", ".5", "5.", "-.inf", ".NaN", "inf",
+    "12:30:45", "2026-01-01", "2026-01-01T00:00:00Z", "<<", "=", "---", "...", "- a", "? a", ": a", "a: b", "a #b",
+    "#", "{}", "[", "&a", "*a", "!t", "|", ">", "%a", "@a", "`a", "'", "\"", "\\", "\n", "a\n", "\na", "a\n\n",
+    " a", "a ", "a\n b\n", "\t", "a\tb", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}", "\r\n", "", "+",
+    "-", ".", "0b", "0x", "+1", "é",
+];
+
 /// Any text, with a liking for what YAML gives a meaning.
 fn any_text() -> impl Strategy<Value = String> {
-    let words = prop::sample::select(vec![
-        "yes",
-        "No",
-        "~",
-        "null",
-        "0x1F",
-        "0o17",
-        "017",
-        "1_000",
-        "1e3",
-        ".5",
-        "5.",
-        "-.inf",
-        ".NaN",
-        "inf",
-        "12:30:45",
-        "2026-01-01",
-        "2026-01-01T00:00:00Z",
-        "<<",
-        "=",
-        "---",
-        "...",
-        "- a",
-        "? a",
-        ": a",
-        "a: b",
-        "a #b",
-        "#",
-        "{}",
-        "[",
-        "&a",
-        "*a",
-        "!t",
-        "|",
-        ">",
-        "%a",
-        "@a",
-        "`a",
-        "'",
-        "\"",
-        "\\",
-        "\n",
-        "a\n",
-        "\na",
-        "a\n\n",
-        " a",
-        "a ",
-        "a\n b\n",
-        "\t",
-        "a\tb",
-        "\u{7f}",
-        "\u{85}",
-        "\u{a0}",
-        "\u{2028}",
-        "\u{feff}",
-        "\r\n",
-        "",
-        "+",
-        "-",
-        ".",
-        "0b",
-        "0x",
-        "+1",
-        "é",
-    ]);
+    let words = prop::sample::select(WORDS);
     prop_oneof![
         words.clone().prop_map(str::to_string),
         "[ -~\n]{0,12}",
