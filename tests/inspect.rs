@@ -440,6 +440,8 @@ spec:
     ok(&folder, &["sweep", "small.yaml", "--replications=2", "--quiet", "--out=first"]);
     let explained = ok(&folder, &["run", "small.yaml", "--explain-defaults"]);
     assert!(explained.contains("--kube-api-burst=30 ") && explained.contains("replications: 5\n"), "{explained}");
+    let asked = kubesim(&folder, &["get", "pods", "first"]);
+    assert!(asked.code == 2 && asked.err.contains("holds a sweep"), "{}", asked.err);
     fs::remove_file(folder.join("small.yaml")).unwrap();
     ok(&folder, &["sweep", "first/scenario.yaml", "--quiet", "--out=second"]);
     for file in ["scenario.yaml", "results.csv"] {
