@@ -11,6 +11,7 @@ use assert_cmd::Command;
 use kubesim::experiment::replay::Replay;
 use kubesim::model::Span;
 use kubesim::scenario::{Overrides, load};
+use proptest::prelude::*;
 use serde_json::Value;
 
 use common::{assert_same_end, hash, plans, run, scenario, scenario_files};
@@ -404,4 +405,99 @@ spec: {ports: [{port: 80}]}
         );
     }
     assert!(printed.len() >= kept.len(), "{printed:?} {kept:?}");
+}
+
+#[test]
+fn a_partial_run_and_a_replication_can_be_asked_and_run_again() {
+    let folder = folder("partial");
+    let quickstart = scenario("quickstart");
+    let line = ["run", quickstart.to_str().unwrap(), "--quiet", "--replication=3", "--event-budget=300", "--out=first"];
+    assert_eq!(kubesim(&folder, &line).code, 3);
+    let pods = kubesim(&folder, &["get", "pods", "first"]);
+    assert!(pods.code == 0 && pods.err.is_empty() && pods.out.lines().count() == 5, "{}{}", pods.out, pods.err);
+    assert_eq!(kubesim(&folder, &["run", "first/scenario.yaml", "--quiet", "--out=second"]).code, 3);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    for file in ["scenario.yaml", "trace.csv", "state.yaml", "summary.json"] {
+        let (first, second) = (read(&format!("first/{file}")), read(&format!("second/{file}")));
+        assert!(first == second, "{file} differs");
+    }
+    assert!(read("first/scenario.yaml").contains("replication: 3\n"));
+}
+
+#[test]
+fn a_sweep_holds_its_input_too() {
+    let folder = folder("sweep");
+    let text = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: small}
+spec:
+  duration: 20s
+  containers: [{of: deployment/web, start: {exponential: 2s}}]
+  sweep:
+    replications: 5
+    grid: {spec.controlPlane.controllerManager.flags.kube-api-qps: [1, 50], "deployment/web:spec.replicas": [2, 3]}
+"#;
+    fs::write(folder.join("small.yaml"), format!("{text}{}", common::workload("Deployment", "web", 2))).unwrap();
+    ok(&folder, &["sweep", "small.yaml", "--replications=2", "--quiet", "--out=first"]);
+    let explained = ok(&folder, &["run", "small.yaml", "--explain-defaults"]);
+    assert!(explained.contains("--kube-api-burst=30 ") && explained.contains("replications: 5\n"), "{explained}");
+    let asked = kubesim(&folder, &["get", "pods", "first"]);
+    assert!(asked.code == 2 && asked.err.contains("holds a sweep"), "{}", asked.err);
+    fs::remove_file(folder.join("small.yaml")).unwrap();
+    ok(&folder, &["sweep", "first/scenario.yaml", "--quiet", "--out=second"]);
+    for file in ["scenario.yaml", "results.csv"] {
+        let [first, second] = ["first", "second"].map(|out| fs::read_to_string(folder.join(out).join(file)).unwrap());
+        assert!(first == second, "{file}: {first} {second}");
+    }
+}
+
+/// Texts that mean something else to a reader of YAML.
+#[rustfmt::skip]
+const WORDS: &[&str] = &[
+    "yes", "No", "~", "null", "0x1F", "0o17", "017", "1_000", "1e3", ".5", "5.", "-.inf", ".NaN", "inf",
+    "12:30:45", "2026-01-01", "2026-01-01T00:00:00Z", "<<", "=", "---", "...", "- a", "? a", ": a", "a: b", "a #b",
+    "#", "{}", "[", "&a", "*a", "!t", "|", ">", "%a", "@a", "`a", "'", "\"", "\\", "\n", "a\n", "\na", "a\n\n",
+    " a", "a ", "a\n b\n", "\t", "a\tb", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}", "\r\n", "", "+",
+    "-", ".", "0b", "0x", "+1", "é",
+];
+
+/// Any text, with a liking for what YAML gives a meaning.
+fn any_text() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(WORDS);
+    prop_oneof![
+        words.clone().prop_map(str::to_string),
+        "[ -~\n]{0,12}",
+        ".{0,8}",
+        (words.clone(), words).prop_map(|(a, b)| format!("{a}{b}"))
+    ]
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let number = prop_oneof![
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e300..1e300_f64).prop_map(Value::from),
+        (-10.0..10.0_f64).prop_map(Value::from),
+    ];
+    let leaf =
+        prop_oneof![any_text().prop_map(Value::from), number, any::<bool>().prop_map(Value::from), Just(Value::Null)];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(any_text(), inner, 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is written is read back by our own reader as it was.
+    #[test]
+    fn written_yaml_is_read_back(value in any_value()) {
+        let text = kubesim::rules::yaml_text::to_text(&value);
+        let back = kubesim::scenario::yaml::parse_value(&text);
+        prop_assert_eq!(back.as_ref(), Ok(&value), "{}", text);
+    }
 }

@@ -151,8 +151,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Replication of a sweep that is to be run again; with another number the same scenario has other luck
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub replication: u64,
+    #[arg(long, value_name = "N")]
+    pub replication: Option<u64>,
     /// Stop after this much virtual time, for example 90s or 1h30m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub until: Option<Span>,

@@ -80,7 +80,13 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
     }
     for plan in &mut loaded.plans {
         plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
-        plan.replication = arguments.replication;
+        plan.replication = arguments.replication.unwrap_or(plan.replication);
+    }
+    if let Some(number) = arguments.replication {
+        loaded.resolved.replace(&["replication"], number.into(), "--replication");
+    }
+    if let Some(events) = arguments.event_budget {
+        loaded.resolved.replace(&["eventBudget"], events.into(), "--event-budget");
     }
     Ok(loaded)
 }
@@ -113,7 +119,7 @@ fn reproduce(arguments: &RunArguments, seed: u64) -> String {
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
     };
-    option("--replication", Some(arguments.replication).filter(|number| *number > 0).map(|number| number.to_string()));
+    option("--replication", arguments.replication.map(|number| number.to_string()));
     option("--until", arguments.until.map(|until| until.to_string()));
     option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
     option("--nodes", arguments.nodes.clone());

@@ -14,7 +14,7 @@ use super::{data, has_color, print, print_error, sweep_result};
 use crate::experiment::sweep::{self, SweepOutcome, SweepProgress};
 use crate::experiment::sweep_charts::NO_CHART;
 use crate::report::OutputFolder;
-use crate::scenario::{self, LoadedSweep, Overrides};
+use crate::scenario::{self, LoadedSweep, Overrides, resolved};
 
 /// Results go to `output/NAME-sweep`, beside those of a run of the same scenario.
 const SUFFIX: &str = "-sweep";
@@ -30,6 +30,7 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     let name = format!("{}{SUFFIX}", loaded.plans[0].name);
     let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(super::run::RESULTS).join(name));
     let folder = OutputFolder::begin(&target)?;
+    folder.write(resolved::FILE_NAME, loaded.resolved.to_yaml().as_bytes())?;
     let runs = loaded.plans.len() as u64 * loaded.sweep.replications;
     let with_bar = !arguments.quiet && io::stderr().is_terminal();
     let bar = Bar::new(runs, with_bar);
@@ -64,6 +65,9 @@ fn load(arguments: &SweepArguments) -> anyhow::Result<LoadedSweep> {
     }
     for plan in &mut loaded.plans {
         plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+    }
+    if let Some(events) = arguments.event_budget {
+        loaded.resolved.replace(&["eventBudget"], events.into(), "--event-budget");
     }
     Ok(loaded)
 }

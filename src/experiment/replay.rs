@@ -98,15 +98,7 @@ pub struct Recorded {
 /// # Errors
 /// The folder holds no results of ours, several variants and none is named, or not the one that is.
 pub fn find(folder: &Path, variant: Option<&str>) -> Result<Recorded, ReplayError> {
-    let path = folder.join(summary::FILE_NAME);
-    let top: Value = match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            let text = format!("{} holds no results of kubesim: run a scenario first", folder.display());
-            return Err(ReplayError::NotThere(text));
-        }
-        Err(error) => return Err(ReplayError::Unreadable(path, error)),
-    };
+    let top = top_summary(folder)?;
     let all: Vec<&Value> = top["variants"].as_array().into_iter().flatten().collect();
     let names: Vec<&str> = all.iter().filter_map(|one| one["variant"].as_str()).collect();
     let shown = folder.display();
@@ -123,6 +115,26 @@ pub fn find(folder: &Path, variant: Option<&str>) -> Result<Recorded, ReplayErro
                 not_there(format!("{shown} holds no variant `{name}` ({help})"))
             }
         },
+    }
+}
+
+/// The summary on top of a folder.
+fn top_summary(folder: &Path) -> Result<Value, ReplayError> {
+    let path = folder.join(summary::FILE_NAME);
+    let shown = folder.display();
+    let nothing = || ReplayError::NotThere(format!("{shown} holds no results of kubesim: run a scenario first"));
+    let top: Value = match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Err(nothing()),
+        Err(error) => return Err(ReplayError::Unreadable(path, error)),
+    };
+    match top["kind"].as_str() {
+        Some(summary::KIND) => Ok(top),
+        Some(summary::SWEEP_KIND) => Err(ReplayError::NotThere(format!(
+            "{shown} holds a sweep, which keeps numbers only: run the point to ask, with --set and --replication as in \
+             results.csv"
+        ))),
+        _ => Err(nothing()),
     }
 }
 

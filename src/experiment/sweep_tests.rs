@@ -12,7 +12,12 @@ use crate::sim::plan::End;
 fn loaded(plans: Vec<Plan>) -> LoadedSweep {
     let axis = Axis { path: "spec.x, y".into(), values: (0..plans.len()).map(|index| json!(index)).collect() };
     let goals = vec![Goal { kpi: "reconciles_total", wish: Wish::Maximise }];
-    LoadedSweep { sweep: Sweep { replications: 2, grid: vec![axis], goals }, plans, notices: Vec::new() }
+    LoadedSweep {
+        sweep: Sweep { replications: 2, grid: vec![axis], goals },
+        plans,
+        notices: Vec::new(),
+        resolved: Default::default(),
+    }
 }
 
 fn plan(keys: u64) -> Plan {

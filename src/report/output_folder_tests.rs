@@ -187,3 +187,18 @@ fn a_full_disk_keeps_whole_rows_and_the_summary() {
     assert_eq!(fs::read(target.join("trace.csv")).unwrap(), b"time_s,event\n0,1\n");
     assert_eq!(names(&target), ["summary.json", "trace.csv"]);
 }
+
+#[test]
+fn what_could_not_be_finished_is_discarded() {
+    let place = Place::new("discard");
+    let target = place.0.join("run");
+    let folder = OutputFolder::begin(&target).expect("an empty place");
+    folder.write("state.yaml", b"apiVersion: v1\nitems:\n- api").expect("room");
+    folder.write("charts/replicas.svg", b"<sv").expect("room");
+    for name in ["state.yaml", "charts", "nothing.csv"] {
+        folder.discard(name).expect("it can be removed, or is not there");
+    }
+    folder.write(FILE_NAME, summary(1).as_bytes()).expect("room");
+    folder.commit().expect("a summary is there");
+    assert_eq!(names(&target), [FILE_NAME]);
+}

@@ -113,7 +113,7 @@ pub fn rows() -> Vec<Row> {
         row("`spec.kubernetesVersion`", VERSION.as_str(), OURS, "whose behaviour is followed"),
         row("`spec.startAt`", START_AT, OURS, "the instant at which the run starts"),
         row("`spec.duration`", format!("until quiet, at most {QUIET_LIMIT}"), OURS, "end of the run"),
-        row("(none)", EVENT_BUDGET, OURS, "events after which a run stops, marked partial"),
+        row("`spec.eventBudget`", EVENT_BUDGET, OURS, "events after which a run stops, marked partial"),
         row("`spec.nodes`", NODE_COUNT, OURS, "nodes when no Node is given (with a notice)"),
         row("`spec.nodes[].cpu`", NODE_CPU, OURS, "CPU of a node"),
         row("`spec.nodes[].memory`", NODE_MEMORY, OURS, "memory of a node"),

@@ -28,6 +28,10 @@ pub struct ScenarioFile {
     pub start_at: Option<Time>,
     /// `spec.seed`.
     pub seed: Option<u64>,
+    /// `spec.replication`.
+    pub replication: Option<u64>,
+    /// `spec.eventBudget`.
+    pub event_budget: Option<u64>,
     /// `spec.duration`.
     pub duration: Option<Span>,
     /// `spec.until`.
@@ -146,6 +150,8 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
+    file.replication = spec.get("replication").and_then(|entry| seed(&entry));
+    file.event_budget = spec.get("eventBudget").and_then(|entry| entry.whole(1..=i64::MAX)).map(|events| events as u64);
     file.duration = spec.get("duration").and_then(|entry| entry.duration());
     file.until = spec.get("until").and_then(|entry| entry.duration());
     file.nodes = list(&mut spec, "nodes", nodes::read);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::entry::Entry;
 use super::load::{self, BASE, Overrides, Worlds};
+use super::resolved::{Parts, Resolved};
 use super::sweep::{self, Sweep};
 use super::yaml::Part;
 use crate::sim::plan::Plan;
@@ -22,6 +23,8 @@ pub struct LoadedSweep {
     pub plans: Vec<Plan>,
     /// What the user should know, each once.
     pub notices: Vec<String>,
+    /// All of it as one stream, defaults filled in.
+    pub resolved: Resolved,
 }
 
 /// Reads the files of a sweep and resolves every point of its grid. `replications` takes the place of the scenario's.
@@ -76,6 +79,7 @@ pub fn load_sweep(
         // Mistakes elsewhere are told together with those of the sweep.
         worlds.plan(name, &[], true);
     }
+    let applied = worlds.applied.into_inner();
     let mut problems = collected.into_inner();
     problems.extend(wrong);
     problems.sort();
@@ -83,7 +87,18 @@ pub fn load_sweep(
         return Err(load::only_errors(problems));
     }
     let notices = load::share_notices(&problems, &notices, &mut plans);
-    Ok(LoadedSweep { sweep, plans, notices })
+    let mut resolved = Resolved::new(Parts {
+        scenario: &written,
+        manifests: std::mem::take(&mut input.manifests.list),
+        default_name: &input.default_name,
+        nodes: input.nodes.as_ref(),
+        overrides: &input.overrides,
+        applied,
+    });
+    if let Some(number) = replications {
+        resolved.replace(&["sweep", "replications"], number.into(), "--replications");
+    }
+    Ok(LoadedSweep { sweep, plans, notices, resolved })
 }
 
 /// Points share the objects in which they do not differ.

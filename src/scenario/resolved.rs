@@ -22,12 +22,14 @@ use crate::rules::yaml_text::{self, Remarks};
 pub const FILE_NAME: &str = "scenario.yaml";
 
 /// Fields of `spec` in the order in which they are shown; others follow.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 17] = [
     "kubernetesVersion",
     "startAt",
     "seed",
+    "replication",
     "duration",
     "until",
+    "eventBudget",
     "nodes",
     "controlPlane",
     "containers",
@@ -97,6 +99,16 @@ impl Resolved {
             (manifest.document.value, remarks)
         });
         Resolved { scenario, remarks: filler.remarks, manifests: manifests.collect(), head }
+    }
+
+    /// A field of `spec` that the command line gives instead of the files, in variants too.
+    pub fn replace(&mut self, path: &[&str], value: Value, remark: &'static str) {
+        let spec = &mut self.scenario["spec"];
+        *path.iter().fold(&mut *spec, |place, step| &mut place[*step]) = value;
+        if let Some(spec) = spec.as_object_mut() {
+            forget_in_variants(spec, &[format!("spec.{}", path.join("."))]);
+        }
+        self.remarks.add(["spec"].into_iter().chain(path.iter().copied()), remark);
     }
 
     /// The stream, as it lies in a folder of results.
@@ -208,6 +220,8 @@ impl Filler {
         self.fill(&mut given, spec, "startAt", json!(defaults::START_AT));
         self.overrides(&mut given, parts);
         self.fill(&mut given, spec, "seed", json!(defaults::SEED));
+        self.fill(&mut given, spec, "replication", json!(0));
+        self.fill(&mut given, spec, "eventBudget", json!(defaults::EVENT_BUDGET));
         let no_node = if has_nodes { json!([]) } else { json!([nodes_item(&super::nodes::default_group())]) };
         self.fill(&mut given, spec, "nodes", no_node);
         let usual = NodeGroup::default();
@@ -249,25 +263,17 @@ impl Filler {
         let mut replaced = Vec::new();
         if let Some(seed) = parts.overrides.seed {
             self.put(spec, &["spec"], "seed", json!(seed), "--seed");
-            replaced.push("spec.seed");
+            replaced.push("spec.seed".to_string());
         }
         if let Some(until) = parts.overrides.until {
             self.put(spec, &["spec"], "until", json!(until.to_string()), "--until");
-            replaced.push("spec.until");
+            replaced.push("spec.until".to_string());
         }
         if let Some(group) = parts.nodes {
             self.put(spec, &["spec"], "nodes", json!([nodes_item(group)]), "--nodes");
-            replaced.push("spec.nodes");
+            replaced.push("spec.nodes".to_string());
         }
-        let is_replaced = |path: &str| {
-            let rest = replaced.iter().filter_map(|field| path.strip_prefix(field));
-            rest.into_iter().any(|rest| !rest.starts_with(char::is_alphanumeric))
-        };
-        for variant in spec.get_mut("variants").and_then(Value::as_array_mut).into_iter().flatten() {
-            if let Some(set) = variant.get_mut("set").and_then(Value::as_object_mut) {
-                set.retain(|path, _| !is_replaced(path));
-            }
-        }
+        forget_in_variants(spec, &replaced);
     }
 
     /// Fills in the fields of every item of a list.
@@ -325,9 +331,13 @@ impl Filler {
 
     /// Flags that are not given follow those that are.
     fn flags(&mut self, fields: &mut Map<String, Value>, process: &str, usual: &[(&str, String)]) {
-        let path = format!("spec.controlPlane.{process}.flags");
         // A flag that a variant puts in the place of another must not meet its own default behind it: the last one counts.
-        if self.is_set(&format!("{path}[")) || self.is_set(&format!("{path}.")) {
+        let list = format!("spec.controlPlane.{process}.flags");
+        let by_place = |path: &String| {
+            let step = path.strip_prefix(&list).map(|rest| rest.trim_start_matches(['[', '.']));
+            step.is_some_and(|step| step.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        if self.paths.iter().any(by_place) {
             return;
         }
         let list = fields.entry("flags").or_insert(Value::Null);
@@ -344,6 +354,19 @@ impl Filler {
                 self.remarks.add(steps, DEFAULT);
                 list.push(json!(format!("{flag}={value}")));
             }
+        }
+    }
+}
+
+/// Takes paths out of what variants set.
+fn forget_in_variants(spec: &mut Map<String, Value>, paths: &[String]) {
+    let is_forgotten = |path: &str| {
+        let rest = paths.iter().filter_map(|field| path.strip_prefix(field.as_str()));
+        rest.into_iter().any(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    for variant in spec.get_mut("variants").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(set) = variant.get_mut("set").and_then(Value::as_object_mut) {
+            set.retain(|path, _| !is_forgotten(path));
         }
     }
 }

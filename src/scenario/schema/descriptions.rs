@@ -12,6 +12,8 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.kubernetesVersion", "Whose behaviour is followed."),
     ("spec.startAt", "The instant at which the run starts."),
     ("spec.seed", "Seed of all random draws."),
+    ("spec.replication", "Replication of a sweep that is run again; with another number the same seed has other luck."),
+    ("spec.eventBudget", "The run stops, marked partial, after this many events of the simulation."),
     ("spec.duration", "When the run ends; without it, when nothing is left to do."),
     ("spec.until", "An earlier end, as `--until` gives it: times after it are no mistakes."),
     ("spec.nodes", "Groups of equal nodes. Node manifests may stand beside or instead of them."),

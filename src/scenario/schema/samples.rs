@@ -12,6 +12,8 @@ spec:
   kubernetesVersion: "1.36"
   startAt: 2026-01-01T00:00:00Z
   seed: 7
+  replication: 3
+  eventBudget: 1000
   duration: 30m
   until: 20m
   files: {more.yaml: []}
