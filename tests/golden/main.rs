@@ -37,10 +37,12 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("controllers", "deployment-rollout", controllers::replay),
     ("controllers", "replicaset-slowstart", controllers::replay),
     ("scheduler", "allocation-scores", scheduler::one_pod),
+    ("scheduler", "gates", scheduler::timeline::replay),
     ("scheduler", "node-affinity", scheduler::one_pod),
     ("scheduler", "resources", scheduler::one_pod),
     ("scheduler", "seed", scheduler::one_pod),
     ("scheduler", "taints", scheduler::one_pod),
+    ("scheduler", "timeline", scheduler::timeline::replay),
     ("scheduler", "unschedulable", scheduler::one_pod),
     ("scheduler", "zero-request", scheduler::one_pod),
 ];
