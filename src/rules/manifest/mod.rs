@@ -116,3 +116,6 @@ fn refuse(errors: Errors, as_what: fn(Vec<FieldError>) -> Refusal) -> Result<(),
         list => Err(as_what(list)),
     }
 }
+
+#[cfg(test)]
+mod tests;
