@@ -4,7 +4,20 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn sample(api_version: &str, kind: &str, spec: Value) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", "labels": {"a": "b"}}, "spec": spec})
+}
+
+/// An object of each kind.
 fn samples() -> Vec<Value> {
+    let mut all = vec![pod()];
+    all.extend(workloads());
+    all.extend(autoscalers());
+    all.extend(others());
+    all
+}
+
+fn pod() -> Value {
     let container = json!({"name": "c", "image": "i:1", "ports": [{"containerPort": 80}], "env": [{"name": "A", "value": "b"}],
         "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}, "livenessProbe": {"httpGet": {"port": "http"}}});
     let spec = json!({"containers": [container], "initContainers": [{"name": "i", "image": "i", "restartPolicy": "Always"}],
@@ -13,72 +26,114 @@ fn samples() -> Vec<Value> {
             "labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["a"]}]}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {}}], "priorityClassName": "high", "schedulingGates": [{"name": "a.b/c"}]});
-    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    let selector = json!({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]});
-    let mut job = template.clone();
-    job["spec"]["restartPolicy"] = json!("Never");
-    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
-    let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
-    let trigger = json!({"type": "rabbitmq", "metadata": {"queueName": "q", "mode": "QueueLength", "value": "5"}});
-    let object = |api_version: &str, kind: &str, spec: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", "labels": {"a": "b"}}, "spec": spec});
+    sample("v1", "Pod", spec)
+}
+
+fn template() -> Value {
+    json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+}
+
+fn job_template() -> Value {
+    let mut template = template();
+    template["spec"]["restartPolicy"] = json!("Never");
+    template
+}
+
+fn selector() -> Value {
+    json!({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]})
+}
+
+fn claim() -> Value {
+    json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
+}
+
+fn workloads() -> Vec<Value> {
+    let common = json!({"selector": selector(), "template": template()});
+    let with = |more: Value| {
+        let mut spec = common.clone();
+        spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        spec
+    };
     vec![
-        object("v1", "Pod", spec),
-        object("apps/v1", "Deployment", json!({"selector": selector, "template": template, "strategy": {}})),
-        object("apps/v1", "ReplicaSet", json!({"selector": selector, "template": template})),
-        object(
+        sample("apps/v1", "Deployment", with(json!({"strategy": {}}))),
+        sample("apps/v1", "ReplicaSet", common.clone()),
+        sample(
             "apps/v1",
             "StatefulSet",
-            json!({"selector": selector, "template": template, "serviceName": "s",
+            with(json!({"serviceName": "s",
             "updateStrategy": {"rollingUpdate": {"partition": 1}},
-            "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": claim}]}),
+            "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": claim()}]})),
         ),
-        object("apps/v1", "DaemonSet", json!({"selector": selector, "template": template})),
-        object(
+        sample("apps/v1", "DaemonSet", common.clone()),
+        sample(
             "batch/v1",
             "Job",
-            json!({"template": job, "completions": 2, "completionMode": "Indexed",
+            json!({"template": job_template(), "completions": 2, "completionMode": "Indexed",
             "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "D"}]}]}}),
         ),
-        object("batch/v1", "CronJob", json!({"schedule": "* * * * *", "jobTemplate": {"spec": {"template": job}}})),
-        object(
+        sample(
+            "batch/v1",
+            "CronJob",
+            json!({"schedule": "* * * * *",
+            "jobTemplate": {"spec": {"template": job_template()}}}),
+        ),
+    ]
+}
+
+fn autoscalers() -> Vec<Value> {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
+    let trigger = json!({"type": "rabbitmq", "metadata": {"queueName": "q", "mode": "QueueLength", "value": "5"}});
+    vec![
+        sample(
             "autoscaling/v2",
             "HorizontalPodAutoscaler",
             json!({"scaleTargetRef": target, "maxReplicas": 3,
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Value", "value": 1}}}],
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "AverageValue", "averageValue": 1}}}],
             "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 1}]}}}),
         ),
-        object("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
-        object("policy/v1", "PodDisruptionBudget", json!({"selector": selector, "minAvailable": "50%"})),
-        object(
-            "v1",
-            "Service",
-            json!({"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": "http"}],
-            "type": "LoadBalancer", "sessionAffinity": "ClientIP", "externalIPs": ["1.2.3.4"]}),
-        ),
-        object(
-            "v1",
-            "PersistentVolume",
-            json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-            "hostPath": {"path": "/p"}}),
-        ),
-        object("v1", "PersistentVolumeClaim", claim),
-        object("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
-        object("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
-        object("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
-        object("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
-        object(
+        sample("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
+        sample(
             "keda.sh/v1alpha1",
             "ScaledObject",
             json!({"scaleTargetRef": target, "triggers": [trigger],
             "fallback": {"failureThreshold": 1, "replicas": 1}}),
         ),
-        object("keda.sh/v1alpha1", "ScaledJob", json!({"jobTargetRef": {"template": job}, "triggers": [trigger]})),
-        object(
+        sample(
+            "keda.sh/v1alpha1",
+            "ScaledJob",
+            json!({"jobTargetRef": {"template": job_template()},
+            "triggers": [trigger]}),
+        ),
+        sample(
             "autoscaling.k8s.io/v1",
             "VerticalPodAutoscaler",
             json!({"targetRef": target,
             "resourcePolicy": {"containerPolicies": [{"containerName": "*", "minAllowed": {"cpu": 1}}]}}),
         ),
+    ]
+}
+
+fn others() -> Vec<Value> {
+    vec![
+        sample("policy/v1", "PodDisruptionBudget", json!({"selector": selector(), "minAvailable": "50%"})),
+        sample(
+            "v1",
+            "Service",
+            json!({"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": "http"}],
+            "type": "LoadBalancer", "sessionAffinity": "ClientIP", "externalIPs": ["1.2.3.4"]}),
+        ),
+        sample(
+            "v1",
+            "PersistentVolume",
+            json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/p"}}),
+        ),
+        sample("v1", "PersistentVolumeClaim", claim()),
+        sample("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
+        sample("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
+        sample("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
+        sample("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": "a",
             "effect": "NoExecute"}]}, "status": {"capacity": {"cpu": "1"}, "conditions": [{"type": "Ready",
             "status": "True"}], "images": [{"names": ["i"], "sizeBytes": 1}]}}),
