@@ -23,7 +23,7 @@ fn pod() -> Value {
     let spec = json!({"containers": [container], "initContainers": [{"name": "i", "image": "i", "restartPolicy": "Always"}],
         "volumes": [{"name": "v", "configMap": {"name": "m"}}], "tolerations": [{"key": "k", "operator": "Exists"}],
         "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z",
-            "labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["a"]}]}},
+            "labelSelector": {"matchLabels": {"c": "d"}}, "matchLabelKeys": ["a"]}]}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {}}], "priorityClassName": "high", "schedulingGates": [{"name": "a.b/c"}]});
     sample("v1", "Pod", spec)
