@@ -86,10 +86,13 @@ fn namespace(object: &mut Value) {
 }
 
 fn node(object: &mut Value) {
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
-        && let Some(cidr) = spec.get("podCIDR").cloned()
-    {
-        set_default(spec, "podCIDRs", json!([cidr]));
+    // The first of the ranges has a field of its own, for old clients.
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        if let Some(cidr) = spec.get("podCIDR").cloned() {
+            set_default(spec, "podCIDRs", json!([cidr]));
+        } else if let Some(first) = spec.get("podCIDRs").and_then(|ranges| ranges.get(0)).cloned() {
+            spec.insert("podCIDR".into(), first);
+        }
     }
     let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
     for list in ["capacity", "allocatable"] {

@@ -36,8 +36,8 @@ pub fn pod_spec(spec: &mut Map<String, Value>) {
 
 fn container(container: &mut Map<String, Value>) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-    let pull_policy = if tag_is_latest(image) { "Always" } else { "IfNotPresent" };
-    set_default(container, "imagePullPolicy", pull_policy);
+    let policy = pull_policy(image);
+    set_default(container, "imagePullPolicy", policy);
     set_default(container, "terminationMessagePath", "/dev/termination-log");
     set_default(container, "terminationMessagePolicy", "File");
     set_default(container, "resources", json!({}));
@@ -84,6 +84,11 @@ fn default_probe(probe: &mut Map<String, Value>) {
     if let Some(grpc) = probe.get_mut("grpc").and_then(Value::as_object_mut) {
         set_default(grpc, "service", "");
     }
+}
+
+/// When an image is pulled unless said otherwise.
+pub fn pull_policy(image: &str) -> &'static str {
+    if tag_is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
 /// Whether an image's tag is `latest`, written or not. A digest without a tag is none, and neither is a name that no

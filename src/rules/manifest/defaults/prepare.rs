@@ -5,11 +5,11 @@
 //!
 //! Upstream: apiserver/pkg/registry/rest/create.go, pkg/registry/*/strategy.go (`PrepareForCreate`), v1.36.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::label_keys;
 use crate::rules::codec::decode::template_of;
-use crate::rules::codec::json::{object_at, objects_mut, set_default};
+use crate::rules::codec::json::{object_at, set_default};
 use crate::rules::manifest::ManifestKind;
 use crate::rules::qos;
 
@@ -43,6 +43,7 @@ pub fn prepare_for_create(kind: ManifestKind, object: &mut Value) {
         ManifestKind::Job => job(object),
         ManifestKind::PersistentVolumeClaim => data_source(object),
         ManifestKind::Node => node(object),
+        ManifestKind::Namespace => finalizers(object),
         _ => {}
     }
     set_status(kind, object);
@@ -134,9 +135,29 @@ fn job(object: &mut Value) {
     }
 }
 
+/// A namespace always has the finalizer that empties it.
+fn finalizers(object: &mut Value) {
+    let Some(spec) = object_at(object, &["spec"]) else { return };
+    let Some(list) = spec.entry("finalizers").or_insert_with(|| json!([])).as_array_mut() else { return };
+    if !list.iter().any(|finalizer| finalizer == "kubernetes") {
+        list.push(json!("kubernetes"));
+    }
+}
+
 /// A claim's source has two fields, of which the newer one can also name another namespace.
 fn data_source(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    // The older field can name a claim or a snapshot only; anything else in it is dropped.
+    let is_old = |source: &Value| {
+        let text = |field: &str| source[field].as_str().unwrap_or_default();
+        matches!(
+            (text("apiGroup"), text("kind")),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    };
+    if spec.get("dataSource").is_some_and(|source| !is_old(source)) {
+        spec.shift_remove("dataSource");
+    }
     if let Some(source) = spec.get("dataSource").cloned() {
         set_default(spec, "dataSourceRef", source);
     } else if let Some(reference) = spec.get("dataSourceRef").filter(|one| one.get("namespace").is_none()).cloned() {
@@ -151,12 +172,6 @@ fn node(object: &mut Value) {
     if let Some(info) = status.get_mut("nodeInfo").and_then(Value::as_object_mut) {
         NODE_INFO.iter().for_each(|field| set_default(info, field, ""));
     }
-    objects_mut(status, "images").for_each(names_of_image);
-}
-
-/// An image without names has an empty list of them.
-fn names_of_image(image: &mut Map<String, Value>) {
-    set_default(image, "names", json!([]));
 }
 
 /// Texts that a node's information always has.

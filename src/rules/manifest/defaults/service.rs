@@ -60,12 +60,16 @@ fn families(spec: &mut Map<String, Value>) {
         set_default(spec, "clusterIPs", json!([address]));
     }
     let has_selector = spec.get("selector").and_then(Value::as_object).is_some_and(|selector| !selector.is_empty());
-    let is_open = !spec.contains_key("ipFamilyPolicy") && !spec.contains_key("ipFamilies");
     // Who writes the endpoints of such a service may have addresses of both families.
-    if is_headless && !has_selector && is_open {
-        set_default(spec, "ipFamilyPolicy", "RequireDualStack");
-        set_default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
-    }
-    set_default(spec, "ipFamilyPolicy", "SingleStack");
+    let is_open = is_headless && !has_selector;
+    set_default(spec, "ipFamilyPolicy", if is_open { "RequireDualStack" } else { "SingleStack" });
     set_default(spec, "ipFamilies", json!(["IPv4"]));
+    let wants_both = is_open && spec["ipFamilyPolicy"] != "SingleStack";
+    if let Some(families) = spec.get_mut("ipFamilies").and_then(Value::as_array_mut)
+        && wants_both
+        && families.len() == 1
+    {
+        let other = if families[0] == "IPv4" { "IPv6" } else { "IPv4" };
+        families.push(json!(other));
+    }
 }

@@ -88,3 +88,29 @@ fn a_resize_changes_resources_only() {
     assert_eq!(object["spec"], pod("2", "a")["spec"]);
     assert_eq!(object["metadata"]["generation"], 2);
 }
+
+#[test]
+fn fields_that_stand_for_each_other_are_both_set() {
+    let applied = |kind, spec: Value| {
+        let mut object = json!({"metadata": {"name": "n"}, "spec": spec});
+        apply(kind, &mut object);
+        prepare_for_create(kind, &mut object);
+        object["spec"].clone()
+    };
+    let headless = applied(ManifestKind::Service, json!({"clusterIP": "None"}));
+    assert_eq!(headless["ipFamilyPolicy"], "RequireDualStack");
+    assert_eq!((&headless["ipFamilies"], &headless["clusterIPs"]), (&json!(["IPv4", "IPv6"]), &json!(["None"])));
+    let single = applied(ManifestKind::Service, json!({"clusterIP": "None", "ipFamilyPolicy": "SingleStack"}));
+    assert_eq!(single["ipFamilies"], json!(["IPv4"]));
+    assert_eq!(applied(ManifestKind::Node, json!({"podCIDRs": ["10.0.0.0/24"]}))["podCIDR"], "10.0.0.0/24");
+    let kept = applied(ManifestKind::Namespace, json!({"finalizers": ["example.com/f"]}));
+    assert_eq!(kept["finalizers"], json!(["example.com/f", "kubernetes"]));
+    let foreign = json!({"apiGroup": "example.com", "kind": "Seed", "name": "s"});
+    assert_eq!(applied(ManifestKind::PersistentVolumeClaim, json!({"dataSource": foreign})).get("dataSourceRef"), None);
+    let newer = applied(ManifestKind::PersistentVolumeClaim, json!({"dataSourceRef": foreign}));
+    assert_eq!(newer["dataSource"], foreign);
+    let account = applied(ManifestKind::Pod, json!({"serviceAccount": "a", "containers": []}));
+    assert_eq!(account["serviceAccountName"], "a");
+    let image = applied(ManifestKind::Pod, json!({"volumes": [{"name": "v", "image": {"reference": "i:1"}}]}));
+    assert_eq!(image["volumes"][0]["image"]["pullPolicy"], "IfNotPresent");
+}

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::pod::pull_policy;
 use super::storage::claim_spec;
 use crate::rules::codec::json::{objects_mut, set_default};
 
@@ -23,6 +24,11 @@ pub fn default_volume(volume: &mut Map<String, Value>) {
     }
     if let Some(projected) = volume.get_mut("projected").and_then(Value::as_object_mut) {
         objects_mut(projected, "sources").for_each(default_projection);
+    }
+    if let Some(image) = volume.get_mut("image").and_then(Value::as_object_mut) {
+        let reference = image.get("reference").and_then(Value::as_str).unwrap_or_default();
+        let policy = pull_policy(reference);
+        set_default(image, "pullPolicy", policy);
     }
     let template = volume.get_mut("ephemeral").and_then(|ephemeral| ephemeral.get_mut("volumeClaimTemplate"));
     if let Some(template) = template.and_then(Value::as_object_mut) {

@@ -71,6 +71,10 @@ fn read_kind(kind: ManifestKind, value: &Value, with_status: bool, is_patch: boo
         PriorityClass => read_as::<scheduling::PriorityClass>(value, "", skipped, is_patch).1,
         StorageClass => read_as::<storage::StorageClass>(value, "", skipped, is_patch).1,
         Lease => read_as::<coordination::Lease>(value, "", skipped, is_patch).1,
+        // Their own schema is judged later; a whole that is no object is wrong for all types alike.
+        ScaledObject | ScaledJob | VerticalPodAutoscaler if !value.is_object() => {
+            read_as::<ObjectMeta>(value, "", "", is_patch).1
+        }
         ScaledObject | ScaledJob | VerticalPodAutoscaler => {
             let metadata = value.get("metadata").unwrap_or(&Value::Null);
             let mut readout = read_as::<ObjectMeta>(metadata, "metadata", "", is_patch).1;
