@@ -10,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::manifest::{self, FieldError, ManifestKind, Reason, Surroundings, webhooks};
+use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, webhooks};
 use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
@@ -222,8 +222,9 @@ pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut D
 pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
     let Some(kind) = other.kind else { return };
     if check_document(kind, &other.document, around, problems) {
-        let errors = webhooks::check(kind, &other.document.value);
-        errors.into_iter().for_each(|error| push_error(error, &other.document, problems));
+        let mut errors = Errors::default();
+        webhooks::check_alone(kind, &Field::root(&other.document.value), &mut errors);
+        errors.into_list().into_iter().for_each(|error| push_error(error, &other.document, problems));
     }
 }
 

@@ -15,17 +15,7 @@ pub fn check_scaled_object(spec: &Field<'_>, errors: &mut Errors) {
     check_counts(spec, errors);
     check_fallback(spec, errors);
     check_modifiers(spec, errors);
-    let list = spec.get("triggers");
-    let only_use = !list.is_empty() && list.items().all(|trigger| is_of_use(&trigger));
-    let min = spec.get("minReplicaCount");
-    if only_use && min.int().unwrap_or(0) == 0 {
-        let detail = "scaling to zero does not work with cpu and memory triggers alone; set it to at least 1";
-        match min.is_given() {
-            true => errors.invalid(&min, detail),
-            false => errors.required(&min, detail),
-        }
-    }
-    triggers::check(&list, errors);
+    triggers::check(&spec.get("triggers"), errors);
 }
 
 /// A trigger that goes by what pods use.
@@ -79,39 +69,37 @@ fn check_modifiers(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Adds what is wrong with a ScaledObject beside other objects.
-pub fn check_beside(index: usize, objects: &[&Value], errors: &mut Errors) {
-    let scaled = &objects[index];
+/// Adds what is wrong with a ScaledObject beside `all` objects; of other ScaledObjects only the `earlier` ones count.
+pub fn check_beside(scaled: &Value, earlier: &[&Value], all: &[&Value], errors: &mut Errors) {
     let reference = Field::root(scaled).at(&["spec", "scaleTargetRef"]);
     let target = target_of(scaled);
-    let here = |object: &&Value| namespace_of(object) == namespace_of(scaled);
-    for other in objects[..index].iter().copied().filter(here) {
-        if kind_of(other) == Some(ManifestKind::ScaledObject) && target_of(other) == target {
-            let detail = format!("the workload is already managed by the ScaledObject '{}'", name_of(other));
-            errors.invalid(&reference, &detail);
-        }
-    }
-    let is_hpa = |object: &&Value| {
-        let kinds = [ManifestKind::HorizontalPodAutoscaler, ManifestKind::HorizontalPodAutoscalerV1];
-        kind_of(object).is_some_and(|kind| kinds.contains(&kind))
+    let is_here = |object: &Value| namespace_of(object) == namespace_of(scaled);
+    let is_other = |object: &Value| {
+        kind_of(object) == Some(ManifestKind::ScaledObject) && name_of(object) != name_of(scaled) && is_here(object)
     };
-    for hpa in objects.iter().copied().filter(here).filter(is_hpa) {
-        if target_of(hpa) == target && !may_share(scaled, hpa) {
+    for other in earlier.iter().filter(|object| is_other(object) && target_of(object) == target) {
+        let detail = format!("the workload is already managed by the ScaledObject '{}'", name_of(other));
+        errors.invalid(&reference, &detail);
+    }
+    let is_hpa = |object: &Value| {
+        let kinds = [ManifestKind::HorizontalPodAutoscaler, ManifestKind::HorizontalPodAutoscalerV1];
+        kind_of(object).is_some_and(|kind| kinds.contains(&kind)) && is_here(object)
+    };
+    for hpa in all.iter().filter(|object| is_hpa(object) && target_of(object) == target) {
+        if !may_share(scaled, hpa) {
             errors.invalid(&reference, &format!("the workload is already managed by the hpa '{}'", name_of(hpa)));
         }
     }
-    let workload = objects.iter().copied().filter(here).find(|object| {
+    let is_target = |object: &Value| {
         let word = |name: &str| object[name].as_str().unwrap_or_default();
-        (word("apiVersion"), word("kind"), name_of(object)) == target && object["spec"]["template"].is_object()
-    });
-    if let Some(workload) = workload {
-        let ranges: Vec<&Value> = objects
-            .iter()
-            .copied()
-            .filter(here)
-            .filter(|object| kind_of(object) == Some(ManifestKind::LimitRange))
-            .collect();
+        let named = (word("apiVersion"), word("kind"), name_of(object));
+        named == target && is_here(object) && object["spec"]["template"].is_object()
+    };
+    if let Some(workload) = all.iter().find(|object| is_target(object)) {
+        let is_range = |object: &Value| kind_of(object) == Some(ManifestKind::LimitRange) && is_here(object);
+        let ranges: Vec<&Value> = all.iter().copied().filter(|object| is_range(object)).collect();
         check_requests(scaled, workload, &ranges, errors);
+        check_least(scaled, errors);
     }
 }
 
@@ -131,6 +119,21 @@ fn may_share(scaled: &Value, hpa: &Value) -> bool {
     let taken_over =
         scaled["metadata"]["annotations"][OWNERSHIP_TRANSFERRED] == "true" && config["name"] == hpa["metadata"]["name"];
     owned || taken_over || hpa["metadata"]["annotations"][OWNERSHIP_UNCHECKED] == "false"
+}
+
+/// What pods use says nothing when there are none, so that triggers that go by it alone never wake a workload up. Like
+/// upstream this is looked at when the workload is there.
+fn check_least(scaled: &Value, errors: &mut Errors) {
+    let spec = Field::root(scaled).get("spec");
+    let (list, min) = (spec.get("triggers"), spec.get("minReplicaCount"));
+    if list.is_empty() || !list.items().all(|trigger| is_of_use(&trigger)) || min.int().unwrap_or(0) > 0 {
+        return;
+    }
+    let detail = "scaling to zero does not work with cpu and memory triggers alone; set it to at least 1";
+    match min.is_given() {
+        true => errors.invalid(&min, detail),
+        false => errors.required(&min, detail),
+    }
 }
 
 /// Containers request what their count goes by, or get it from a LimitRange.
@@ -194,12 +197,5 @@ mod tests {
         let modified = json!({"scalingModifiers": {"formula": "a", "target": "x", "metricType": "Value"}});
         let expected = ["advanced.scalingModifiers.metricType Invalid", "advanced.scalingModifiers.target Invalid"];
         assert_eq!(causes(json!({"fallback": fallback, "advanced": modified})), expected);
-    }
-
-    #[test]
-    fn use_alone_does_not_reach_zero() {
-        let triggers = json!([{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "50"}}]);
-        assert_eq!(causes(json!({"triggers": triggers})), ["minReplicaCount Required"]);
-        assert!(causes(json!({"triggers": triggers, "minReplicaCount": 1})).is_empty());
     }
 }

@@ -12,27 +12,25 @@ use serde_json::Value;
 
 use super::{Errors, Field, FieldError, ManifestKind};
 
-/// What is wrong with an object that its definition allows.
-pub fn check(kind: ManifestKind, object: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
-    let root = Field::root(object);
+/// Adds what the projects refuse in an object, whatever else there is.
+pub fn check_alone(kind: ManifestKind, root: &Field<'_>, errors: &mut Errors) {
     match kind {
-        ManifestKind::ScaledObject => keda::check_scaled_object(&root.get("spec"), &mut errors),
-        ManifestKind::ScaledJob => triggers::check(&root.at(&["spec", "triggers"]), &mut errors),
-        ManifestKind::VerticalPodAutoscaler => vertical::check(&root.get("spec"), &mut errors),
+        ManifestKind::ScaledObject => keda::check_scaled_object(&root.get("spec"), errors),
+        ManifestKind::ScaledJob => triggers::check(&root.at(&["spec", "triggers"]), errors),
+        ManifestKind::VerticalPodAutoscaler => vertical::check(&root.get("spec"), errors),
         _ => {}
     }
-    errors.into_list()
 }
 
-/// What is wrong with objects that exist side by side: the index of an object, and what it may not have beside the others.
+/// What is wrong with objects that come together, as the files of one run: the index of an object, and what it may not have
+/// beside the others. Of two that exclude each other the later one is refused, as if they were created one by one.
 pub fn check_together(objects: &[&Value]) -> Vec<(usize, FieldError)> {
     let mut found = Vec::new();
     for (index, object) in objects.iter().enumerate() {
         let mut errors = Errors::default();
         match kind_of(object) {
-            Some(ManifestKind::ScaledObject) => keda::check_beside(index, objects, &mut errors),
-            Some(ManifestKind::PriorityClass) => check_default_class(index, objects, &mut errors),
+            Some(ManifestKind::ScaledObject) => keda::check_beside(object, &objects[..index], objects, &mut errors),
+            Some(ManifestKind::PriorityClass) => check_default_class(object, &objects[..index], &mut errors),
             _ => {}
         }
         found.extend(errors.into_list().into_iter().map(|error| (index, error)));
@@ -53,13 +51,12 @@ fn namespace_of(object: &Value) -> &str {
 }
 
 /// One class at most is the default of pods without one. The first is taken, later ones are refused.
-fn check_default_class(index: usize, objects: &[&Value], errors: &mut Errors) {
-    let is_default = |object: &&Value| {
+fn check_default_class(class: &Value, earlier: &[&Value], errors: &mut Errors) {
+    let is_default = |object: &Value| {
         kind_of(object) == Some(ManifestKind::PriorityClass) && object["globalDefault"] == Value::Bool(true)
     };
-    let class = &objects[index];
-    let earlier = objects[..index].iter().copied().find(is_default);
-    if let Some(first) = earlier.filter(|_| is_default(class)) {
+    let first = earlier.iter().find(|object| is_default(object));
+    if let Some(first) = first.filter(|_| is_default(class)) {
         let detail =
             format!("PriorityClass {} is already marked as default. Only one default can exist", name_of(first));
         errors.forbidden(&Field::root(class).get("globalDefault"), &detail);
@@ -127,6 +124,7 @@ mod tests {
     #[test]
     fn pods_that_are_scaled_by_use_request_it() {
         let mut one = scaled("a", "default", json!({"name": "d"}));
+        one["spec"]["minReplicaCount"] = json!(1);
         one["spec"]["triggers"] = json!([{"type": "cpu", "metadata": {"value": "50"}}]);
         let deployment = |requests: Value| {
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": {"spec":
@@ -136,6 +134,9 @@ mod tests {
         assert!(listed(&[one.clone(), deployment(json!({"cpu": "1"}))]).is_empty());
         let range = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"},
             "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}});
-        assert!(listed(&[one, deployment(json!({})), range]).is_empty());
+        assert!(listed(&[one.clone(), deployment(json!({})), range]).is_empty());
+        one["spec"]["minReplicaCount"] = json!(0);
+        assert_eq!(listed(&[one.clone(), deployment(json!({"cpu": "1"}))]), ["0 spec.minReplicaCount Invalid"]);
+        assert!(listed(&[one]).is_empty(), "its target is elsewhere");
     }
 }
