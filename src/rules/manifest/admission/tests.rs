@@ -148,3 +148,35 @@ fn the_newest_default_class_is_taken() {
     assert_eq!(claim["spec"]["storageClassName"], "b");
     assert_eq!(claim["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
 }
+
+#[test]
+fn typed_pods_and_nodes_are_admitted_alike() {
+    use crate::model::{Node, Object};
+    use crate::rules::admission::{NodeRegistration, admit_node, admitted_spec};
+    use crate::rules::codec::decode;
+    let decoded = |object: &Value| -> Object { decode(object).unwrap() };
+    for spec in [
+        json!({}),
+        json!({"priorityClassName": "system-cluster-critical"}),
+        json!({"tolerations": [{"operator": "Exists"}]}),
+        json!({"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}]}),
+        json!({"tolerations": [{"key": "node.kubernetes.io/unreachable", "value": "x", "tolerationSeconds": 5,
+            "effect": "NoExecute"}]}),
+    ] {
+        let mut object = pod(spec);
+        object["apiVersion"] = json!("v1");
+        object["spec"]["containers"] = json!([]);
+        let typed = admitted_spec(&decoded(&object).as_pod().unwrap().spec);
+        let (admitted, refused) = admitted(ManifestKind::Pod, object, &around(Vec::new()));
+        assert!(refused.is_empty(), "{refused:?}");
+        let admitted = decoded(&admitted).as_pod().unwrap().spec.clone();
+        assert_eq!((&admitted.tolerations, admitted.priority), (&typed.tolerations, typed.priority));
+    }
+    for taints in [json!([]), json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])] {
+        let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints}});
+        let mut typed = Node::clone(decoded(&object).as_node().unwrap());
+        admit_node(&mut typed, NodeRegistration::New);
+        let (admitted, _) = admitted(ManifestKind::Node, object, &around(Vec::new()));
+        assert_eq!(decoded(&admitted).as_node().unwrap().taints, typed.taints);
+    }
+}
