@@ -3,6 +3,7 @@
 
 pub mod admission;
 pub mod codec;
+pub mod field_names;
 pub mod go_duration;
 pub mod names;
 pub mod node_affinity;
