@@ -139,6 +139,18 @@ impl Condition {
         })
     }
 
+    /// The paths into objects: fields by name, items of lists as `None`.
+    pub fn paths(&self) -> impl Iterator<Item = (&Key, Vec<Option<&str>>)> {
+        self.shown.iter().filter_map(|shown| {
+            let (Call::Object(key), _) = &self.calls[shown.call] else { return None };
+            let steps = shown.path.iter().map(|step| match step {
+                Step::Field(name) => Some(name.as_str()),
+                Step::Index(_) => None,
+            });
+            Some((key, steps.collect()))
+        })
+    }
+
     /// The metrics that it names.
     pub fn metrics(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().filter_map(|(call, _)| match call {

@@ -4,6 +4,7 @@
 pub mod admission;
 pub mod codec;
 pub mod cron;
+pub mod field_names;
 pub mod go_duration;
 pub mod manifest;
 pub mod names;

@@ -5,7 +5,7 @@ use super::entry::Entry;
 use super::schema::shape::Special;
 use crate::model::{Key, Span};
 use crate::probes::{Condition, metrics};
-use crate::rules::suggest;
+use crate::rules::{field_names, suggest};
 use crate::sim::plan::When;
 
 /// An item of `spec.expect`.
@@ -83,6 +83,11 @@ fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
                 let help = suggest::nearest(name, metrics::NAMES).map(|near| format!("did you mean `{near}`?"));
                 let help = help.unwrap_or_else(|| "docs/outputs.md lists the metrics".to_string());
                 entry.problem(Code::BadCondition, format!("unknown metric `{name}`"), Some(help));
+            }
+            for (key, path) in condition.paths() {
+                let Some((field, known)) = field_names::unknown(key.kind, &path) else { continue };
+                let help = suggest::help(&field, known.iter().copied());
+                entry.problem(Code::BadCondition, format!("{key} has no field `{field}` there"), help);
             }
             Some((text.to_string(), condition.objects().cloned().collect()))
         }

@@ -349,6 +349,14 @@ fn slips_in_names_are_guessed() {
         ],
     );
     check(
+        "fields",
+        "  expect:\n  - {never: 'object(\"node/node-1\").status.capacty.cpu == \"1\"'}\n  - {never: 'has(object(\"pod/p\").status.phas)'}\n",
+        &[
+            "E0014 5:13 spec.expect[0].never: node/node-1 has no field `capacty` there (did you mean `capacity`?)",
+            "E0014 6:13 spec.expect[1].never: pod/p has no field `phas` there (did you mean `phase`?)",
+        ],
+    );
+    check(
         "taint",
         "  nodes: [{taints: ['gpu=true:NoSchedul']}]\n",
         &["E0005 4:21 spec.nodes[0].taints[0]: `gpu=true:NoSchedul` is not a taint (did you mean `NoSchedule`?)"],
