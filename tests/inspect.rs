@@ -335,7 +335,6 @@ fn the_final_state_can_be_run_again() {
     assert!(state == listed, "state.yaml is what `get -o yaml` prints");
     ok(&folder, &["run", "output/quickstart/state.yaml", "--quiet", "--out=again"]);
     let summary: Value = serde_json::from_slice(&fs::read(folder.join("again/summary.json")).unwrap()).unwrap();
-    // The scenario's own end is not part of the state.
     let notices = summary["notices"].as_array().unwrap();
     assert!(notices.is_empty(), "{notices:?}");
     let pods = |folder_of: &str| ok(&folder, &["get", "pods", "-o", "name", folder_of]);
