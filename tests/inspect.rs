@@ -334,6 +334,9 @@ fn the_final_state_can_be_run_again() {
     let state = fs::read_to_string(results.join("state.yaml")).unwrap();
     assert!(state == listed, "state.yaml is what `get -o yaml` prints");
     ok(&folder, &["run", "output/quickstart/state.yaml", "--quiet", "--out=again"]);
+    let summary: Value = serde_json::from_slice(&fs::read(folder.join("again/summary.json")).unwrap()).unwrap();
+    let notices = summary["notices"].as_array().unwrap();
+    assert!(notices.is_empty(), "{notices:?}");
     let pods = |folder_of: &str| ok(&folder, &["get", "pods", "-o", "name", folder_of]);
     assert_eq!(pods("again"), pods("output/quickstart"), "nothing is made anew, nothing is lost");
     let ready = ok(&folder, &["get", "deploy", "--no-headers", "again"]);

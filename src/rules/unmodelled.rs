@@ -113,11 +113,26 @@ pub fn fields(kind: Kind, manifest: &Value) -> Vec<Unmodelled> {
 
 fn pod_spec(spec: &Value, path: &str, found: &mut Vec<Unmodelled>) {
     below(spec, path, POD_SPEC, found);
+    for (index, toleration) in spec["tolerations"].as_array().into_iter().flatten().enumerate() {
+        if is_of_admission(toleration) {
+            let own = format!("{path}.tolerations[{index}].tolerationSeconds");
+            found.retain(|field| field.path != own);
+        }
+    }
     for list in ["initContainers", "containers"] {
         for (index, container) in spec[list].as_array().into_iter().flatten().enumerate() {
             below(container, &format!("{path}.{list}[{index}]"), CONTAINER, found);
         }
     }
+}
+
+/// What admission adds to every pod: dumps of a cluster are full of it, and nobody asked for it.
+///
+/// Upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go, v1.36.
+fn is_of_admission(toleration: &Value) -> bool {
+    let is_its_key =
+        ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].iter().any(|key| toleration["key"] == *key);
+    is_its_key && toleration["effect"] == "NoExecute" && toleration["tolerationSeconds"] == 300
 }
 
 fn below(value: &Value, path: &str, table: &[(&str, When, &'static str)], found: &mut Vec<Unmodelled>) {
@@ -185,6 +200,12 @@ mod tests {
             (json!({"resourceClaims": [{"name": "gpu"}]}), vec!["resourceClaims"]),
             (
                 json!({"tolerations": [{"key": "a"}, {"tolerationSeconds": 5}]}),
+                vec!["tolerations[1].tolerationSeconds"],
+            ),
+            (
+                json!({"tolerations": [
+                    {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "tolerationSeconds": 300},
+                    {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "tolerationSeconds": 30}]}),
                 vec!["tolerations[1].tolerationSeconds"],
             ),
             (json!({"priority": 7, "priorityClassName": "mine"}), vec!["priority", "priorityClassName"]),

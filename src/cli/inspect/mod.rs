@@ -72,8 +72,10 @@ pub fn folder(words: &mut Vec<String>, named: Option<&Path>) -> anyhow::Result<P
     if let Some(folder) = named {
         return Ok(folder.to_path_buf());
     }
+    // A folder may be called `pods`: alone the word is a type.
+    let is_type = |word: &String| words.len() == 1 && Kind::from_user(word).is_some();
     match words.last() {
-        Some(word) if Path::new(word).is_dir() => Ok(PathBuf::from(words.pop().unwrap_or_default())),
+        Some(word) if Path::new(word).is_dir() && !is_type(word) => Ok(PathBuf::from(words.pop().unwrap_or_default())),
         Some(word) if word.contains('/') && Kind::from_user(word.split('/').next().unwrap_or("")).is_none() => {
             bail!("{word} is no folder, and no TYPE/NAME")
         }
