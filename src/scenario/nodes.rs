@@ -79,15 +79,8 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
     for taint in fields.get("taints").map(|taints| taints.items()).unwrap_or_default() {
         group.taints.extend(read_taint(&taint));
     }
-    for (key, value) in fields.get("conditions").map(|conditions| conditions.pairs()).unwrap_or_default() {
-        // YAML turns False without quotes into a truth value.
-        let status = match value.value {
-            Value::Bool(_) => value.truth().map(|truth| if truth { "True" } else { "False" }),
-            _ => value.word(&STATUSES),
-        };
-        if let Some(status) = status {
-            group.conditions.insert(key.to_string(), status.into());
-        }
+    if let Some(conditions) = fields.get("conditions") {
+        group.conditions = read_conditions(&conditions);
     }
     fields.finish();
     Some(group)
@@ -104,6 +97,27 @@ fn quantity(entry: &Entry<'_>) -> Option<String> {
             None
         }
     }
+}
+
+/// Conditions of a node that mean something here.
+const CONDITIONS: [&str; 5] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
+
+fn read_conditions(entry: &Entry<'_>) -> Map<String, Value> {
+    let mut conditions = Map::new();
+    let Some(mut fields) = entry.fields() else { return conditions };
+    for condition in CONDITIONS {
+        let Some(value) = fields.get(condition) else { continue };
+        // YAML turns False without quotes into a truth value.
+        let status = match value.value {
+            Value::Bool(_) => value.truth().map(|truth| if truth { "True" } else { "False" }),
+            _ => value.word(&STATUSES),
+        };
+        if let Some(status) = status {
+            conditions.insert(condition.to_string(), status.into());
+        }
+    }
+    fields.finish();
+    conditions
 }
 
 const STATUSES: [(&str, &str); 3] = [("True", "True"), ("False", "False"), ("Unknown", "Unknown")];

@@ -198,7 +198,7 @@ pub fn describe(event: &ClusterEvent) -> String {
 pub fn hints(plugin: &str) -> &'static str {
     match plugin {
         names::NODE_RESOURCES_FIT => {
-            "a pod with a node is deleted or asks for less, or a node that is large enough is added or grows"
+            "a pod with a node is deleted or asks for less, the pod asks for less, or a large enough node is added or grows"
         }
         names::NODE_AFFINITY => "a node that matches is added, or labels of a node change so that it matches",
         names::TAINT_TOLERATION => {

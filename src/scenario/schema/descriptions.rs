@@ -34,6 +34,11 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.nodes[].conditions",
         "Conditions that are not as on a healthy node, by type. A node whose `Ready` is not True has no running kubelet.",
     ),
+    ("spec.nodes[].conditions.Ready", "Whether its kubelet runs and reports."),
+    ("spec.nodes[].conditions.MemoryPressure", "Whether it is short of memory; new pods are kept away."),
+    ("spec.nodes[].conditions.DiskPressure", "Whether it is short of disk space; new pods are kept away."),
+    ("spec.nodes[].conditions.PIDPressure", "Whether it is short of process numbers; new pods are kept away."),
+    ("spec.nodes[].conditions.NetworkUnavailable", "Whether its network is not set up; new pods are kept away."),
     (
         "spec.files",
         "Manifests by the name under which commands of the timeline apply them; other names are files beside this one.",

@@ -26,7 +26,8 @@ spec:
     pods: 110
     labels: {topology.kubernetes.io/zone: a}
     taints: ["gpu=true:NoSchedule", {key: gpu, value: "true", effect: NoSchedule}]
-    conditions: {Ready: "False", MemoryPressure: true}
+    conditions: {Ready: "False", MemoryPressure: true, DiskPressure: "True", PIDPressure: "True", NetworkUnavailable: "True"}
+  - conditions: {Ready: true, MemoryPressure: "False", DiskPressure: true, PIDPressure: true, NetworkUnavailable: true}
   controlPlane:
     controllerManager:
       flags: ["--min-resync-period=5m"]
