@@ -197,8 +197,8 @@ pub struct SweepArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Threads to run on, by default as many as the machine has; the results are the same for any number
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub threads: usize,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Stop each run after this much virtual time, for example 90s or 1h30m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub until: Option<Span>,

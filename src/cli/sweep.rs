@@ -34,7 +34,8 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     let runs = loaded.plans.len() as u64 * loaded.sweep.replications;
     let with_bar = !arguments.quiet && io::stderr().is_terminal();
     let bar = Bar::new(runs, with_bar);
-    let outcome = sweep::run(&loaded, arguments.threads, Some(&folder), &bar);
+    let threads = arguments.threads.map_or(0, usize::from);
+    let outcome = sweep::run(&loaded, threads, Some(&folder), &bar);
     bar.finish();
     let outcome = outcome.context("the sweep was stopped and its results are gone")?;
     folder.commit().context("the sweep is done but its results cannot be put in place")?;

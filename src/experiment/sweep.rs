@@ -58,6 +58,8 @@ pub struct Row {
     pub expectations: u64,
     /// All KPIs, in the order of [`kpis::NAMES`]; empty when the run failed.
     pub kpis: Vec<Value>,
+    /// What came up while it ran.
+    pub notices: Vec<String>,
 }
 
 /// How a run of a sweep ended.
@@ -140,6 +142,7 @@ fn run_one(loaded: &LoadedSweep, index: usize) -> Row {
         met: 0,
         expectations: 0,
         kpis: Vec::new(),
+        notices: Vec::new(),
     };
     let summary = match panic::catch_unwind(AssertUnwindSafe(|| single::measure(&Arc::new(plan)))) {
         Ok(Ok(summary)) => summary,
@@ -158,6 +161,8 @@ fn run_one(loaded: &LoadedSweep, index: usize) -> Row {
         met: summary.expectations.iter().filter(|expectation| expectation.met).count() as u64,
         expectations: summary.expectations.len() as u64,
         kpis: summary.kpis.into_values().collect(),
+        // The first are those of the plan, which all runs share.
+        notices: summary.notices.into_iter().skip(loaded.plans[point].notices.len()).collect(),
     }
 }
 
@@ -176,6 +181,7 @@ struct Collector<'a> {
     file: Option<BufWriter<std::fs::File>>,
     points: Vec<PointStatistics>,
     bugs: Vec<(usize, u64)>,
+    heard: Heard,
     done: u64,
     failed: u64,
     error: Option<std::io::Error>,
@@ -190,6 +196,7 @@ impl<'a> Collector<'a> {
             file,
             points: (0..sweep.points()).map(|_| PointStatistics::new(kpis::NAMES.len())).collect(),
             bugs: Vec::new(),
+            heard: Heard::default(),
             done: 0,
             failed: 0,
             error: None,
@@ -209,6 +216,7 @@ impl<'a> Collector<'a> {
             }
             self.write(&line(self.sweep, &row));
             self.points[row.point].push(&row);
+            self.heard.take(&row.notices);
         }
     }
 
@@ -218,6 +226,36 @@ impl<'a> Collector<'a> {
         {
             self.error = file.write_all(bytes).err();
         }
+    }
+}
+
+/// Notices of runs, each with the number of runs that gave it.
+#[derive(Default)]
+struct Heard {
+    notices: Vec<(String, u64)>,
+    /// Notices beyond [`MOST_NOTICES`] different ones.
+    others: u64,
+}
+
+/// Most different notices of runs that are kept.
+const MOST_NOTICES: usize = 20;
+
+impl Heard {
+    fn take(&mut self, notices: &[String]) {
+        for notice in notices {
+            match self.notices.iter().position(|(known, _)| known == notice) {
+                Some(index) => self.notices[index].1 += 1,
+                None if self.notices.len() < MOST_NOTICES => self.notices.push((notice.clone(), 1)),
+                None => self.others += 1,
+            }
+        }
+    }
+
+    fn words(&self, runs: u64) -> Vec<String> {
+        let word = |(notice, count): &(String, u64)| format!("in {count} of {runs} runs: {notice}");
+        let mut words: Vec<String> = self.notices.iter().map(word).collect();
+        words.extend((self.others > 0).then(|| format!("{} other notices of runs are not kept", self.others)));
+        words
     }
 }
 
@@ -233,6 +271,8 @@ fn write_all(
     // What is still in the buffer could not be written; the file is cut after its last whole row.
     collector.file = None;
     let mut summary = summarise(loaded, &collector.points);
+    let heard = collector.heard.words(summary.runs);
+    summary.notices.extend(heard);
     let charts = sweep_charts::charts(&loaded.sweep, &mut summary);
     let outcome = |summary| SweepOutcome { summary, bugs: collector.bugs };
     let Some(folder) = folder else { return Ok(outcome(summary)) };

@@ -60,6 +60,7 @@ fn rows_wait_for_those_before_them_and_are_quoted() {
         met: 1,
         expectations: 2,
         kpis: vec![Value(Some(0.5)), Value(None)],
+        notices: Vec::new(),
     };
     let text = String::from_utf8(line(&loaded.sweep, &row(1, 0))).unwrap();
     assert!(text.starts_with("1,0,1,7,00ff,true,\"budget, spent\",1,2,0.5,,"), "{text}");
@@ -86,4 +87,18 @@ fn progress_is_told_after_each_run() {
     let told = Told::default();
     run(&loaded(vec![plan(1)]), 1, None, &told).unwrap();
     assert_eq!(*told.0.lock().unwrap(), [(1, 0), (2, 0)]);
+}
+
+#[test]
+fn notices_of_runs_are_counted() {
+    // A queue that takes 61 s for its keys is not quiet after 30 s, which is the longest allowed here.
+    let busy = Plan { end: End::Quiet { limit: Span::from_seconds(30) }, ..plan(61) };
+    let outcome = run(&loaded(vec![plan(1), busy]), 1, None, &NoSweepProgress).unwrap();
+    let told = outcome.summary.notices.iter().filter(|notice| notice.contains("not quiet")).collect::<Vec<_>>();
+    assert!(told.len() == 1 && told[0].starts_with("in 2 of 4 runs: "), "{told:?}");
+    let mut heard = Heard::default();
+    (0..25).for_each(|number| heard.take(&[format!("{number}"), "again".to_string()]));
+    let words = heard.words(25);
+    assert_eq!((words.len(), words[1].as_str()), (MOST_NOTICES + 1, "in 25 of 25 runs: again"));
+    assert_eq!(words[MOST_NOTICES], "6 other notices of runs are not kept");
 }

@@ -197,10 +197,11 @@ impl Frame {
             canvas.line(&[(x, self.high), (x, self.low)], palette::GRID, 1);
             canvas.line(&[(x, self.low), (x, self.low + 5)], palette::AXIS, 1);
             let tick = text::shortened(tick, TICK_SIZE, share.max(40) - 8);
-            let half = text::width(&tick, TICK_SIZE) / 2;
-            if x - half > taken {
-                canvas.text(&tick, (x, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
-                taken = x + half + 6;
+            let half = text::width(&tick, TICK_SIZE) / 2 + 1;
+            let middle = x.clamp(half, WIDTH as i32 - half);
+            if middle - half > taken {
+                canvas.text(&tick, (middle, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
+                taken = middle + half + 6;
             }
         }
         canvas.line(&[(self.left, self.high), (self.left, self.low), (self.right, self.low)], palette::AXIS, 1);

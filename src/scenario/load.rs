@@ -24,6 +24,9 @@ use crate::model::Span;
 use crate::rules::suggest;
 use crate::sim::plan::Plan;
 
+/// Most values of a sweep that are tried when the scenario is only run or checked.
+const VALUES_TRIED: usize = 200;
+
 /// Name of the world without changes, in a scenario with variants.
 pub const BASE: &str = "base";
 
@@ -413,11 +416,14 @@ impl Worlds<'_> {
         world.plan(name)
     }
 
-    /// A sweep that cannot run is a mistake whoever reads the file: its first point stands for the rest. Gives a notice.
+    /// A sweep that cannot run is a mistake whoever reads the file: every value is tried at one point, of long lists the
+    /// first ones. Gives a notice.
     fn try_sweep(&self, sweep: &Sweep, written: &Document, name: &str) -> String {
         let problems = sweep.check_paths(written, &self.input.manifests.list);
         if problems.is_empty() {
-            self.plan(name, &sweep.settings(0, written), false);
+            for point in sweep.points_with_every_value().take(VALUES_TRIED) {
+                self.plan(name, &sweep.settings(point, written), false);
+            }
         }
         self.problems.borrow_mut().extend(problems);
         let number = match sweep.points() {

@@ -103,6 +103,17 @@ impl Sweep {
         indices
     }
 
+    /// Points among which every value of every axis is found: the first, and for each axis those beside it.
+    pub(super) fn points_with_every_value(&self) -> impl Iterator<Item = usize> {
+        let mut stride = self.points() as usize;
+        let beside = self.grid.iter().flat_map(move |axis| {
+            stride /= axis.values.len();
+            let stride = stride;
+            (1..axis.values.len()).map(move |index| index * stride)
+        });
+        std::iter::once(0).chain(beside)
+    }
+
     /// The last part of each path, where that tells them apart; else the path.
     pub fn short_names(&self) -> Vec<String> {
         let last = |axis: &Axis| axis.path.rsplit(['.', ':']).next().unwrap_or(&axis.path).to_string();

@@ -162,6 +162,12 @@ fn a_run_says_that_it_is_the_base_point_and_names_the_mistakes_of_the_sweep() {
     );
     let replicas = loaded.plans[0].objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
     assert_eq!(replicas["spec"]["replicas"], json!(1));
+    // A point of the first value of each path, and of every other value one.
+    let axis = |count: usize| Axis { path: "x".into(), values: (0..count).map(|index| json!(index)).collect() };
+    let sweep = Sweep { replications: 1, grid: vec![axis(2), axis(1), axis(3)], goals: Vec::new() };
+    assert_eq!(sweep.points_with_every_value().collect::<Vec<_>>(), [0, 3, 1, 2]);
+    let wrong = "  sweep: {grid: {spec.model.assume: [true, 7]}}";
+    assert!(load(&file("run-value", wrong), &Overrides::default()).unwrap_err().to_string().contains("E0005"));
     let wrong = "  sweep: {grid: {spec.modle.assume: [true]}}";
     assert!(load(&file("run-wrong", wrong), &Overrides::default()).unwrap_err().to_string().contains("E0004"));
 }
