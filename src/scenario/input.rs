@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::files;
+use super::syntax;
 use super::yaml::{self, Document, Part};
 
 /// A file that was read.
@@ -130,6 +131,8 @@ fn not_text(bytes: &[u8], shown: &str, message: &str) -> Diagnostic {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
     let source = Source { file: shown.to_string(), text: String::from_utf8_lossy(bytes).into_owned() };
+    let lines: Vec<&str> = source.text.lines().collect();
+    let problem = problem.path(syntax::path_of_line(&lines, line - 1));
     problem.at(&Arc::new(source), Mark { line, column, length: 1 }).help("save the file as UTF-8")
 }
 

@@ -117,7 +117,7 @@ fn steps_of_line(line: &str) -> Vec<Step<'_>> {
 }
 
 /// The path of the field on a line (counted from 0), read off the indentation; a guess, and empty when there is nothing to go by.
-fn path_of_line(lines: &[&str], line: usize) -> String {
+pub(super) fn path_of_line(lines: &[&str], line: usize) -> String {
     let mut path: Vec<String> = Vec::new();
     let mut inner: Option<Step<'_>> = None;
     let mut items_before = 0;
