@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn sample(api_version: &str, kind: &str, spec: Value) -> Value {
+fn example(api_version: &str, kind: &str, spec: Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", "labels": {"a": "b"}}, "spec": spec})
 }
 
@@ -26,7 +26,7 @@ fn pod() -> Value {
             "labelSelector": {"matchLabels": {"c": "d"}}, "matchLabelKeys": ["a"]}]}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {}}], "priorityClassName": "high", "schedulingGates": [{"name": "a.b/c"}]});
-    sample("v1", "Pod", spec)
+    example("v1", "Pod", spec)
 }
 
 fn template() -> Value {
@@ -55,23 +55,23 @@ fn workloads() -> Vec<Value> {
         spec
     };
     vec![
-        sample("apps/v1", "Deployment", with(json!({"strategy": {}}))),
-        sample("apps/v1", "ReplicaSet", common.clone()),
-        sample(
+        example("apps/v1", "Deployment", with(json!({"strategy": {}}))),
+        example("apps/v1", "ReplicaSet", common.clone()),
+        example(
             "apps/v1",
             "StatefulSet",
             with(json!({"serviceName": "s",
             "updateStrategy": {"rollingUpdate": {"partition": 1}},
             "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": claim()}]})),
         ),
-        sample("apps/v1", "DaemonSet", common.clone()),
-        sample(
+        example("apps/v1", "DaemonSet", common.clone()),
+        example(
             "batch/v1",
             "Job",
             json!({"template": job_template(), "completions": 2, "completionMode": "Indexed",
             "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "D"}]}]}}),
         ),
-        sample(
+        example(
             "batch/v1",
             "CronJob",
             json!({"schedule": "* * * * *",
@@ -84,7 +84,7 @@ fn autoscalers() -> Vec<Value> {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
     let trigger = json!({"type": "rabbitmq", "metadata": {"queueName": "q", "mode": "QueueLength", "value": "5"}});
     vec![
-        sample(
+        example(
             "autoscaling/v2",
             "HorizontalPodAutoscaler",
             json!({"scaleTargetRef": target, "maxReplicas": 3,
@@ -92,20 +92,20 @@ fn autoscalers() -> Vec<Value> {
                 "target": {"type": "AverageValue", "averageValue": 1}}}],
             "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 1}]}}}),
         ),
-        sample("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
-        sample(
+        example("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
+        example(
             "keda.sh/v1alpha1",
             "ScaledObject",
             json!({"scaleTargetRef": target, "triggers": [trigger],
             "fallback": {"failureThreshold": 1, "replicas": 1}}),
         ),
-        sample(
+        example(
             "keda.sh/v1alpha1",
             "ScaledJob",
             json!({"jobTargetRef": {"template": job_template()},
             "triggers": [trigger]}),
         ),
-        sample(
+        example(
             "autoscaling.k8s.io/v1",
             "VerticalPodAutoscaler",
             json!({"targetRef": target,
@@ -116,24 +116,24 @@ fn autoscalers() -> Vec<Value> {
 
 fn others() -> Vec<Value> {
     vec![
-        sample("policy/v1", "PodDisruptionBudget", json!({"selector": selector(), "minAvailable": "50%"})),
-        sample(
+        example("policy/v1", "PodDisruptionBudget", json!({"selector": selector(), "minAvailable": "50%"})),
+        example(
             "v1",
             "Service",
             json!({"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": "http"}],
             "type": "LoadBalancer", "sessionAffinity": "ClientIP", "externalIPs": ["1.2.3.4"]}),
         ),
-        sample(
+        example(
             "v1",
             "PersistentVolume",
             json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
             "hostPath": {"path": "/p"}}),
         ),
-        sample("v1", "PersistentVolumeClaim", claim()),
-        sample("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
-        sample("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
-        sample("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
-        sample("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
+        example("v1", "PersistentVolumeClaim", claim()),
+        example("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
+        example("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
+        example("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
+        example("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": "a",
             "effect": "NoExecute"}]}, "status": {"capacity": {"cpu": "1"}, "conditions": [{"type": "Ready",
             "status": "True"}], "images": [{"names": ["i"], "sizeBytes": 1}]}}),
