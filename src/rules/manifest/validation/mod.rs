@@ -2,16 +2,35 @@
 //!
 //! One file a subject; `check*` functions take a [`super::Field`] and add to [`super::Errors`].
 
+mod affinity;
 mod autoscaling;
 mod batch;
+mod container_env;
+mod container_mounts;
+mod containers;
 mod custom;
 mod metadata;
 mod node;
 mod pod;
+mod pod_annotations;
+mod pod_dns;
+mod pod_resize;
+mod pod_security;
+mod pod_update;
 mod policy;
+mod probes;
 mod quota;
+mod resource_names;
+mod resources;
+mod selector;
 mod service;
 mod storage;
+mod tolerations;
+mod topology_spread;
+mod volume_paths;
+mod volume_projections;
+mod volume_sources;
+mod volumes;
 mod workloads;
 
 use serde_json::Value;
