@@ -44,20 +44,30 @@ pub(super) fn check_pod(root: &Field<'_>, errors: &mut Errors) {
 }
 
 /// Adds what the server refuses in a pod template (`spec.template` of a workload): labels and spec. Each workload adds its
-/// own rules (selector, restart policy).
+/// own rules (selector, restart policy). Of StatefulSets the server only judges labels and annotations, since claims made
+/// for them are volumes, too: [`check_template_metadata`].
 pub fn check_template(template: &Field<'_>, errors: &mut Errors) {
-    let (metadata, spec) = (template.get("metadata"), template.get("spec"));
-    // The server leaves `metadata` out of these paths.
-    let part = |name: &str| Field { value: metadata.get(name).value, path: format!("{}.{name}", template.path) };
-    check_labels(&part("labels"), errors);
-    check_annotations(&part("annotations"), errors);
-    pod_annotations::check(&part("annotations"), &spec, errors);
+    let spec = template.get("spec");
+    check_template_metadata(template, errors);
     check_spec(&spec, Within::Template, errors);
-    pod_annotations::check_profiles_agree(&part("annotations"), &spec, errors);
+    pod_annotations::check_profiles_agree(&template_part(template, "annotations"), &spec, errors);
     let ephemeral = spec.get("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.forbidden(&ephemeral, "ephemeral containers not allowed in pod template");
     }
+}
+
+/// Adds what the server refuses in labels and annotations of a pod template.
+pub fn check_template_metadata(template: &Field<'_>, errors: &mut Errors) {
+    let annotations = template_part(template, "annotations");
+    check_labels(&template_part(template, "labels"), errors);
+    check_annotations(&annotations, errors);
+    pod_annotations::check(&annotations, &template.get("spec"), errors);
+}
+
+/// A part of a template's metadata: the server leaves `metadata` out of these paths.
+fn template_part<'a>(template: &Field<'a>, name: &str) -> Field<'a> {
+    Field { value: template.get("metadata").get(name).value, path: format!("{}.{name}", template.path) }
 }
 
 /// Adds what the server refuses in a change.
