@@ -168,3 +168,66 @@ fn check_finalizer_domain(finalizer: &Field<'_>, named: &Field<'_>, errors: &mut
         errors.invalid(named, "name is neither a standard finalizer name nor is it fully qualified");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn listed(errors: Errors) -> Vec<String> {
+        errors.into_list().into_iter().map(|error| format!("{} {}", error.path, error.reason.as_str())).collect()
+    }
+
+    #[test]
+    fn metadata_of_any_kind() {
+        let run = |kind: ManifestKind, value: Value| {
+            let mut errors = Errors::default();
+            check(kind, &Field { value: &value, path: "m".into() }, &mut errors);
+            listed(errors)
+        };
+        let rows: [(ManifestKind, Value, &[&str]); 11] = [
+            (ManifestKind::Pod, json!({}), &["m.name Required"]),
+            (ManifestKind::Pod, json!({"generateName": "a-"}), &[]),
+            (ManifestKind::Pod, json!({"generateName": "A-"}), &["m.generateName Invalid", "m.name Invalid"]),
+            (ManifestKind::Pod, json!({"name": "a.b", "namespace": "a.b"}), &["m.namespace Invalid"]),
+            (ManifestKind::Service, json!({"name": "a.b"}), &["m.name Invalid"]),
+            (ManifestKind::StatefulSet, json!({"name": "a.b"}), &["m.name Invalid"]),
+            (ManifestKind::Node, json!({"name": "a", "annotations": {"A/b": ""}}), &[]),
+            (ManifestKind::Node, json!({"name": "a", "annotations": {"a b": ""}}), &["m.annotations Invalid"]),
+            // 256 KiB of value and one more byte of key.
+            (
+                ManifestKind::Node,
+                json!({"name": "a", "annotations": {"k": "v".repeat(262_144)}}),
+                &["m.annotations TooLong"],
+            ),
+            (
+                ManifestKind::Node,
+                json!({"name": "a", "finalizers": ["orphan", "foregroundDeletion"]}),
+                &["m.finalizers Invalid"],
+            ),
+            (
+                ManifestKind::Node,
+                json!({"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "u"}]}),
+                &["m.ownerReferences Invalid"],
+            ),
+        ];
+        for (kind, value, expected) in rows {
+            assert_eq!(run(kind, value), expected);
+        }
+        let change = |old: Value, new: Value| {
+            let mut errors = Errors::default();
+            let [old, new] = [&old, &new].map(|value| Field { value, path: "m".into() });
+            check_update(&old, &new, &mut errors);
+            listed(errors)
+        };
+        assert_eq!(change(json!({"name": "a", "uid": "1"}), json!({"name": "b"})), ["m.name Invalid"]);
+        assert_eq!(change(json!({"generation": 2}), json!({"generation": 1})), ["m.generation Invalid"]);
+        assert_eq!(
+            change(json!({}), json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})),
+            ["m.deletionTimestamp Invalid"]
+        );
+        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]});
+        assert_eq!(change(deleted, json!({"finalizers": ["a/b", "a/c"]})), ["m.finalizers Forbidden"]);
+    }
+}

@@ -171,3 +171,11 @@ fn check_os(spec: &Field<'_>, errors: &mut Errors) {
         _ => errors.not_supported(&Field { value: os.get("name").value, path: os.path.clone() }, &["linux", "windows"]),
     }
 }
+
+#[cfg(test)]
+#[path = "pod_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "pod_update_tests.rs"]
+mod update_tests;
