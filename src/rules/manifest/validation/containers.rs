@@ -5,7 +5,7 @@
 
 use super::super::{Errors, Field};
 use super::metadata::LABEL;
-use super::pod::one_of;
+use super::pod::{Within, one_of};
 use super::volumes::Volumes;
 use super::{container_env, container_mounts, pod_security, probes, resources};
 use crate::rules::names;
@@ -30,11 +30,13 @@ const RESTART_RULES_MAX: usize = 20;
 const EXIT_CODES_MAX: usize = 255;
 
 /// All containers of a pod spec.
-pub(super) fn check(spec: &Field<'_>, volumes: Volumes<'_>, errors: &mut Errors) {
+pub(super) fn check(spec: &Field<'_>, within: Within<'_>, volumes: Volumes<'_>, errors: &mut Errors) {
+    let grace_seconds = spec.get("terminationGracePeriodSeconds").int().unwrap_or(GRACE_SECONDS);
     let around = Around {
         volumes,
         claims: spec.get("resourceClaims").items().map(|claim| claim.get("name").text()).collect(),
-        grace_seconds: spec.get("terminationGracePeriodSeconds").int().unwrap_or(GRACE_SECONDS),
+        // A pod's negative period is read as 1, a template's as it is.
+        grace_seconds: if grace_seconds < 0 && within != Within::Template { 1 } else { grace_seconds },
         restart_policy: spec.get("restartPolicy").text(),
         host_users: *spec.get("hostUsers").value != serde_json::Value::Bool(false),
     };

@@ -2,6 +2,8 @@
 //!
 //! Upstream: pkg/apis/core/validation/{validation,events}.go, pkg/apis/coordination/validation/validation.go, v1.36.
 
+use std::net::IpAddr;
+
 use super::super::{Errors, Field, ManifestKind};
 use super::metadata::check_namespace_finalizer;
 use super::{resources, tolerations};
@@ -54,12 +56,16 @@ fn check_node(root: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a CIDR is of IPv6; `None` if the text is none.
+/// Whether a CIDR is of IPv6; `None` if the text is none: no zeros in front, no bits behind the prefix.
 fn is_ipv6_cidr(text: &str) -> Option<bool> {
-    let (address, bits) = text.split_once('/')?;
-    let address: std::net::IpAddr = address.parse().ok()?;
-    let bits: u8 = bits.parse().ok().filter(|_| bits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    (bits <= if address.is_ipv6() { 128 } else { 32 }).then_some(address.is_ipv6())
+    let (address, length) = text.split_once('/')?;
+    let bits: u32 = length.parse().ok().filter(|bits: &u32| bits.to_string() == length)?;
+    let rest_of = |address: u128, width: u32| address.checked_shl(128 - width + bits).unwrap_or(0);
+    match address.parse().ok()? {
+        IpAddr::V4(address) => (bits <= 32 && rest_of(u128::from(address.to_bits()), 32) == 0).then_some(false),
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => None,
+        IpAddr::V6(address) => (bits <= 128 && rest_of(address.to_bits(), 128) == 0).then_some(true),
+    }
 }
 
 /// What the node has and gives. The server puts points where other lists have brackets.
@@ -141,6 +147,10 @@ mod tests {
         assert!(of(json!(["10.0.0.0/24", "fd00::/64"])).is_empty());
         assert_eq!(of(json!(["10.0.0.0"])), ["spec.podCIDRs[0] Invalid"]);
         assert_eq!(of(json!(["10.0.0.0/33"])), ["spec.podCIDRs[0] Invalid"]);
+        // The last eight bits of the address must be zero.
+        assert_eq!(of(json!(["10.0.0.1/24"])), ["spec.podCIDRs[0] Invalid"]);
+        assert_eq!(of(json!(["fd00::1/64"])), ["spec.podCIDRs[0] Invalid"]);
+        assert!(of(json!(["0.0.0.0/0"])).is_empty() && of(json!(["10.0.0.1/32"])).is_empty());
         assert_eq!(of(json!(["10.0.0.0/24", "10.0.1.0/24"])), ["spec.podCIDRs Invalid"]);
     }
 

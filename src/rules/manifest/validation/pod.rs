@@ -44,30 +44,20 @@ pub(super) fn check_pod(root: &Field<'_>, errors: &mut Errors) {
 }
 
 /// Adds what the server refuses in a pod template (`spec.template` of a workload): labels and spec. Each workload adds its
-/// own rules (selector, restart policy). Of StatefulSets the server only judges labels and annotations, since claims made
-/// for them are volumes, too: [`check_template_metadata`].
+/// own rules (selector, restart policy).
 pub fn check_template(template: &Field<'_>, errors: &mut Errors) {
     let spec = template.get("spec");
-    check_template_metadata(template, errors);
+    // The server leaves `metadata` out of these paths.
+    let metadata = Field { value: template.get("metadata").value, path: template.path.clone() };
+    check_labels(&metadata.get("labels"), errors);
+    check_annotations(&metadata.get("annotations"), errors);
+    pod_annotations::check(&metadata.get("annotations"), &spec, errors);
     check_spec(&spec, Within::Template, errors);
-    pod_annotations::check_profiles_agree(&template_part(template, "annotations"), &spec, errors);
+    pod_annotations::check_profiles_agree(&metadata.get("annotations"), &spec, errors);
     let ephemeral = spec.get("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.forbidden(&ephemeral, "ephemeral containers not allowed in pod template");
     }
-}
-
-/// Adds what the server refuses in labels and annotations of a pod template.
-pub fn check_template_metadata(template: &Field<'_>, errors: &mut Errors) {
-    let annotations = template_part(template, "annotations");
-    check_labels(&template_part(template, "labels"), errors);
-    check_annotations(&annotations, errors);
-    pod_annotations::check(&annotations, &template.get("spec"), errors);
-}
-
-/// A part of a template's metadata: the server leaves `metadata` out of these paths.
-fn template_part<'a>(template: &Field<'a>, name: &str) -> Field<'a> {
-    Field { value: template.get("metadata").get(name).value, path: format!("{}.{name}", template.path) }
 }
 
 /// Adds what the server refuses in a change.
@@ -82,7 +72,7 @@ pub fn check_update(old: &Field<'_>, new: &Field<'_>, part: Subresource, errors:
 fn check_spec(spec: &Field<'_>, within: Within<'_>, errors: &mut Errors) {
     let volumes = volumes::check(&spec.get("volumes"), within, errors);
     resources::check_pod_claims(&spec.get("resourceClaims"), errors);
-    containers::check(spec, volumes, errors);
+    containers::check(spec, within, volumes, errors);
     resources::check_pod_level(spec, errors);
     check_words(spec, errors);
     check_labels(&spec.get("nodeSelector"), errors);

@@ -2,6 +2,8 @@
 //!
 //! Upstream: pkg/apis/core/validation/validation.go (validatePodDNSConfig, ValidateHostAliases, validatePodHostName), v1.36.
 
+use std::net::IpAddr;
+
 use super::super::{Errors, Field};
 use super::metadata::SUBDOMAIN;
 use crate::rules::names;
@@ -36,10 +38,14 @@ pub(super) fn check(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// An IP address of either family.
+/// An IP address of either family, without zeros in front of a number.
 pub(super) fn check_ip(address: &Field<'_>, errors: &mut Errors) {
-    if address.text().parse::<std::net::IpAddr>().is_err() {
-        errors.invalid(address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+    match address.text().parse::<IpAddr>() {
+        Err(_) => errors.invalid(address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        Ok(IpAddr::V6(parsed)) if parsed.to_ipv4_mapped().is_some() => {
+            errors.invalid(address, "must not be an IPv4-mapped IPv6 address");
+        }
+        Ok(_) => {}
     }
 }
 

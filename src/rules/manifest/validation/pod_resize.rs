@@ -31,22 +31,66 @@ pub(super) fn check(old: &Field<'_>, new: &Field<'_>, errors: &mut Errors) {
             "Pod QOS Class may not change as a result of resizing",
         );
     }
+    if !is_supported(&old.get("status")) {
+        errors.forbidden(&after, "Pod running on node without support for resize");
+    }
+    if !check_order(&before, &after, errors) {
+        return;
+    }
     for list in ["initContainers", "containers"] {
-        if before.get(list).len() != after.get(list).len() {
-            errors.forbidden(&after, "only cpu and memory resources are mutable");
-            return;
-        }
         for (old, new) in before.get(list).items().zip(after.get(list).items()) {
-            if list == "containers" || new.get("restartPolicy").text() == "Always" {
-                check_removed(&old.get("resources"), &new.get("resources"), errors);
-            } else if without_nulls(old.value) != without_nulls(new.value) {
-                errors.forbidden(&after, "resources for non-sidecar init containers are immutable");
+            check_removed(&old.get("resources"), &new.get("resources"), errors);
+            let is_container = list == "containers";
+            if without_amounts(old.value) != without_amounts(new.value) {
+                let named = if is_container { &after } else { &new };
+                errors.forbidden(named, "only cpu and memory resources are mutable");
+            } else if !is_container && old.value != new.value {
+                check_init(&new, errors);
             }
         }
     }
     check_removed(&before.get("resources"), &after.get("resources"), errors);
-    if without_nulls(&without_amounts(before.value)) != without_nulls(&without_amounts(after.value)) {
+    if before.get("resources").is_given() && !after.get("resources").is_given() {
+        errors.forbidden(&after.get("resources"), "pod-level resources cannot be removed");
+    }
+    if without_containers(before.value) != without_containers(after.value) {
         errors.forbidden(&after, "only cpu and memory resources are mutable");
+    }
+}
+
+/// Whether the pod's node says what its containers have, if any of them runs.
+fn is_supported(status: &Field<'_>) -> bool {
+    let mut running =
+        status.get("containerStatuses").items().filter(|status| status.at(&["state", "running"]).is_given());
+    running.next().is_none_or(|status| status.get("resources").is_given())
+}
+
+/// The same containers in the same order.
+fn check_order(before: &Field<'_>, after: &Field<'_>, errors: &mut Errors) -> bool {
+    let mut is_same = true;
+    for list in ["containers", "initContainers"] {
+        let (old, new) = (before.get(list), after.get(list));
+        if old.len() != new.len() {
+            errors.forbidden(&new, "containers may not be added or removed on resize");
+            is_same = false;
+        }
+        for (old, new) in old.items().zip(new.items()) {
+            if old.get("name").text() != new.get("name").text() {
+                errors.forbidden(&new.get("name"), "containers may not be renamed or reordered on resize");
+                is_same = false;
+            }
+        }
+    }
+    is_same
+}
+
+/// An init container that is resized must not need a restart for it, unless it is a sidecar.
+fn check_init(container: &Field<'_>, errors: &mut Errors) {
+    let mut policies = container.get("resizePolicy").items();
+    let restarts = policies.any(|policy| policy.get("restartPolicy").text() == "RestartContainer");
+    if restarts && container.get("restartPolicy").text() != "Always" {
+        let detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
+        errors.forbidden(container, detail);
     }
 }
 
@@ -59,34 +103,30 @@ fn check_removed(before: &Field<'_>, after: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The spec without amounts of cpu and memory, and without policies of resizing.
-fn without_amounts(spec: &Value) -> Value {
-    let mut spec = spec.clone();
-    strip(&mut spec);
-    for list in ["initContainers", "containers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            strip(container);
-            if let Some(fields) = container.as_object_mut() {
-                fields.shift_remove("resizePolicy");
+/// A container or pod spec without amounts of cpu and memory.
+fn without_amounts(owner: &Value) -> Value {
+    let mut owner = owner.clone();
+    if let Some(resources) = owner.get_mut("resources").and_then(Value::as_object_mut) {
+        for name in ["requests", "limits"] {
+            if let Some(amounts) = resources.get_mut(name).and_then(Value::as_object_mut) {
+                amounts.retain(|resource, _| resource != "cpu" && resource != "memory");
             }
         }
-    }
-    spec
-}
-
-fn strip(owner: &mut Value) {
-    let Some(resources) = owner.get_mut("resources").and_then(Value::as_object_mut) else {
-        return;
-    };
-    for name in ["requests", "limits"] {
-        if let Some(amounts) = resources.get_mut(name).and_then(Value::as_object_mut) {
-            amounts.retain(|resource, _| resource != "cpu" && resource != "memory");
+        resources.retain(|_, amounts| !amounts.as_object().is_some_and(serde_json::Map::is_empty));
+        if resources.is_empty() {
+            owner["resources"] = Value::Null;
         }
     }
-    resources.retain(|_, amounts| !amounts.as_object().is_some_and(serde_json::Map::is_empty));
-    if resources.is_empty() {
-        owner["resources"] = Value::Null;
+    without_nulls(&owner)
+}
+
+/// What is left of a pod spec.
+fn without_containers(spec: &Value) -> Value {
+    let mut spec = without_amounts(spec);
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|name, _| name != "containers" && name != "initContainers");
     }
+    spec
 }
 
 /// The quality of service that a pod gets, from its own requests and limits or else its containers'.

@@ -95,7 +95,9 @@ fn changed_back(old: &Value, new: &Value) -> Value {
         kept[name] = old[name].clone();
     }
     let grace = "terminationGracePeriodSeconds";
-    if old[grace].as_i64().is_some_and(|seconds| seconds < 0) && kept[grace] == 1 {
+    // A pod's negative period is read as 1.
+    let seconds = |spec: &Value| spec[grace].as_i64().map(|seconds| if seconds < 0 { 1 } else { seconds });
+    if seconds(old) == seconds(&kept) {
         kept[grace] = old[grace].clone();
     }
     kept
@@ -156,11 +158,17 @@ fn check_node_affinity(old: &Field<'_>, new: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A value without nulls and without empty lists, which the server takes for absent.
+/// Fields that are maps: an empty one is as good as none, while an empty object is something.
+const MAPS: [&str; 5] = ["limits", "matchLabels", "nodeSelector", "overhead", "requests"];
+
+/// A value without nulls, empty lists and empty maps, which the server takes for absent.
 pub(super) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().map(|(key, value)| (key, without_nulls(value)));
+            let is_empty =
+                |key: &str, value: &Value| MAPS.contains(&key) && value.as_object().is_some_and(Map::is_empty);
+            let kept = fields.iter().filter(|(key, value)| !is_empty(key, value));
+            let kept = kept.map(|(key, value)| (key, without_nulls(value)));
             Value::Object(
                 kept.filter(|(_, value)| !value.is_null())
                     .map(|(key, value)| (key.clone(), value))

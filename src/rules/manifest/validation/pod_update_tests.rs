@@ -27,6 +27,7 @@ fn changes() {
     assert_eq!(main(gates(&["a"]), gates(&["a", "b"])), ["spec.schedulingGates[1].name Forbidden"]);
     let grace = |seconds: i64| json!({"spec": {"terminationGracePeriodSeconds": seconds}});
     assert_eq!(main(grace(-1), grace(1)), [""; 0]);
+    assert_eq!(main(grace(-1), grace(-5)), [""; 0]);
     assert_eq!(main(grace(-1), grace(2)), ["spec Forbidden"]);
     let deadline = |seconds: Value| json!({"spec": {"activeDeadlineSeconds": seconds}});
     assert_eq!(main(deadline(json!(5)), deadline(Value::Null))[0], "spec.activeDeadlineSeconds Invalid");
@@ -72,6 +73,16 @@ fn resizes() {
     assert_eq!(run(json!({}), cpu("1")), ["spec Invalid"]);
     let device = json!({"requests": {"cpu": "1", "a.b/c": "1"}, "limits": {"a.b/c": "1"}});
     assert_eq!(run(cpu("1"), device), ["spec Forbidden"]);
+    let init = |resources: Value, policy: &str| {
+        json!({"spec": {"initContainers": [{"name": "i", "image": "i", "resources": resources,
+            "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}]}],
+            "containers": [{"name": "c", "image": "i", "resources": cpu("1")}]}})
+    };
+    let run = |policy: &str| update(Subresource::Resize, &init(cpu("1"), policy), &init(cpu("2"), policy));
+    assert_eq!(run("NotRequired"), [""; 0]);
+    assert_eq!(run("RestartContainer"), ["spec.initContainers[0] Forbidden"]);
+    let deaf = json!({"status": {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}});
+    assert_eq!(update(Subresource::Resize, &deaf, &json!({})), ["spec Forbidden"]);
     let mirror = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}, "spec": {"nodeName": "n"}});
     assert_eq!(update(Subresource::Resize, &mirror, &json!({})), [" Forbidden"]);
 }

@@ -168,14 +168,24 @@ pub(super) fn check_pod_level(spec: &Field<'_>, errors: &mut Errors) {
     if !resources.is_given() {
         return;
     }
+    if spec.at(&["os", "name"]).text() == "windows" {
+        errors.forbidden(&resources, "may not be set for a windows pod");
+        return;
+    }
     if resources.get("claims").is_given() {
         errors.forbidden(&resources.get("claims"), "claims cannot be set for Resources at pod-level");
     }
     check_requirements(&resources, check_pod_level_name, errors);
     for (name, request) in resources.get("requests").entries().filter(|(name, _)| is_pod_level(name)) {
-        let together = together_milli(spec, name);
+        let together = together_milli(spec, "requests", name);
         if quantity(&request).is_some_and(|request| i128::from(request.milli_value()) < together) {
             errors.invalid(&request, "must be greater than or equal to aggregate container requests");
+        }
+    }
+    for (name, limit) in resources.get("limits").entries().filter(|(name, _)| is_huge_pages(name)) {
+        let together = together_milli(spec, "limits", name);
+        if quantity(&limit).is_some_and(|limit| i128::from(limit.milli_value()) < together) {
+            errors.invalid(&limit, "must be greater than or equal to aggregate container limits");
         }
     }
     for (index, container) in spec.get("containers").items().enumerate() {
@@ -195,12 +205,12 @@ pub(super) fn check_pod_level(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What all containers of a pod request of a resource, in thousandths: containers and sidecars run side by side, each init
-/// container beside the sidecars before it.
-fn together_milli(spec: &Field<'_>, name: &str) -> i128 {
+/// What all containers of a pod have in such a `list` of a resource, in thousandths: containers and sidecars run side by
+/// side, each init container beside the sidecars before it.
+fn together_milli(spec: &Field<'_>, list: &str, name: &str) -> i128 {
     let of = |container: &Field<'_>| {
-        let request = quantity(&container.at(&["resources", "requests"]).key(name));
-        request.map_or(0, |request| i128::from(request.milli_value()))
+        let amount = quantity(&container.at(&["resources", list]).key(name));
+        amount.map_or(0, |amount| i128::from(amount.milli_value()))
     };
     let (mut sidecars, mut most) = (0, 0);
     for container in spec.get("initContainers").items() {
