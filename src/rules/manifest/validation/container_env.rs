@@ -5,6 +5,7 @@
 use super::super::{Errors, Field};
 use super::metadata::{LABEL, SUBDOMAIN};
 use super::volume_paths;
+use super::volumes::Volumes;
 use crate::rules::names;
 
 const VARIABLE: &str = "must be printable ASCII characters other than '='";
@@ -36,7 +37,7 @@ const AMOUNTS: [&str; 6] = [
 ];
 
 /// `env` and `envFrom` of a container.
-pub(super) fn check(container: &Field<'_>, errors: &mut Errors) {
+pub(super) fn check(container: &Field<'_>, volumes: &Volumes<'_>, errors: &mut Errors) {
     for variable in container.get("env").items() {
         let name = variable.get("name");
         if name.text().is_empty() {
@@ -44,7 +45,7 @@ pub(super) fn check(container: &Field<'_>, errors: &mut Errors) {
         } else if !names::is_variable_name(name.text()) {
             errors.invalid(&name, VARIABLE);
         }
-        check_value_from(&variable, errors);
+        check_value_from(&variable, volumes, errors);
     }
     let list = container.get("envFrom");
     for source in list.items() {
@@ -76,7 +77,7 @@ fn check_name(name: &Field<'_>, is_prefix: bool, errors: &mut Errors) {
     }
 }
 
-fn check_value_from(variable: &Field<'_>, errors: &mut Errors) {
+fn check_value_from(variable: &Field<'_>, volumes: &Volumes<'_>, errors: &mut Errors) {
     let from = variable.get("valueFrom");
     if !from.is_given() {
         return;
@@ -91,7 +92,7 @@ fn check_value_from(variable: &Field<'_>, errors: &mut Errors) {
         match name {
             "fieldRef" => check_field_ref(&source, &FIELDS, errors),
             "resourceFieldRef" => check_amount_ref(&source, false, errors),
-            "fileKeyRef" => check_file_ref(&source, errors),
+            "fileKeyRef" => check_file_ref(&source, volumes, errors),
             _ => {
                 check_name(&source.get("name"), false, errors);
                 check_key(&source.get("key"), errors);
@@ -117,7 +118,8 @@ fn check_key(key: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_file_ref(source: &Field<'_>, errors: &mut Errors) {
+/// A line of a file in an `emptyDir`.
+fn check_file_ref(source: &Field<'_>, volumes: &Volumes<'_>, errors: &mut Errors) {
     let (key, volume, path) = (source.get("key"), source.get("volumeName"), source.get("path"));
     if key.text().is_empty() {
         errors.required(&key, "");
@@ -128,6 +130,11 @@ fn check_file_ref(source: &Field<'_>, errors: &mut Errors) {
         errors.required(&volume, "");
     } else if !names::is_dns_label(volume.text()) {
         errors.invalid(&volume, LABEL);
+    }
+    match volumes.source(volume.text()) {
+        Some("emptyDir") => {}
+        Some(_) => errors.invalid(&volume, "referenced volume must be of type emptyDir"),
+        None => errors.not_found(&volume),
     }
     if path.text().is_empty() {
         errors.required(&path, "");
@@ -143,6 +150,9 @@ pub(super) fn check_field_ref(source: &Field<'_>, allowed: &[&str], errors: &mut
     let keyed = text.strip_suffix("']").and_then(|front| front.split_once("['")).filter(|(front, _)| !front.is_empty());
     match keyed {
         _ if text.is_empty() => errors.required(&path, ""),
+        _ if !["", "v1"].contains(&source.get("apiVersion").text()) => {
+            errors.invalid(&path, "error converting fieldPath: unsupported pod version");
+        }
         Some((front @ ("metadata.annotations" | "metadata.labels"), key)) => {
             let key = if front == "metadata.annotations" { key.to_lowercase() } else { key.to_string() };
             if !names::is_qualified_name(&key) {

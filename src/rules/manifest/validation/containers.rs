@@ -101,7 +101,7 @@ fn check_common(container: &Field<'_>, around: &Around<'_>, errors: &mut Errors)
     }
     one_of(&container.get("terminationMessagePolicy"), &["File", "FallbackToLogsOnError"], errors);
     check_ports(&container.get("ports"), errors);
-    container_env::check(container, errors);
+    container_env::check(container, &around.volumes, errors);
     container_mounts::check(container, &around.volumes, errors);
     one_of(&container.get("imagePullPolicy"), &["Always", "IfNotPresent", "Never"], errors);
     resources::check_container(&container.get("resources"), &around.claims, errors);

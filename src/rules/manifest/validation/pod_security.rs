@@ -3,6 +3,8 @@
 //! Upstream: pkg/apis/core/validation/validation.go (validatePodSpecSecurityContext, ValidateSecurityContext, validateHostUsers,
 //! validateLinux, validateWindows), v1.36.
 
+use serde_json::Value;
+
 use super::super::{Errors, Field};
 use super::metadata::SUBDOMAIN;
 use super::volume_paths::check_descending;
@@ -44,11 +46,23 @@ pub(super) fn check(spec: &Field<'_>, errors: &mut Errors) {
     check_profiles(&context, errors);
     check_windows_options(&context.get("windowsOptions"), errors);
     check_host_process(spec, errors);
+    if *spec.get("hostUsers").value == Value::Bool(false) {
+        check_own_users(spec, errors);
+    }
+}
+
+/// What a pod with users of its own cannot share with the host.
+fn check_own_users(spec: &Field<'_>, errors: &mut Errors) {
+    let detail = "when `hostUsers` is false";
     // The server's own spelling of two of them.
     for (name, path) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
-        if *spec.get("hostUsers").value == serde_json::Value::Bool(false) && spec.get(name).is_true() {
-            let field = Field { value: spec.get(name).value, path: format!("{}.{path}", spec.path) };
-            errors.forbidden(&field, "when `pod.Spec.HostUsers` is false");
+        if spec.get(name).is_true() {
+            errors.forbidden(&Field { value: spec.get(name).value, path: format!("{}.{path}", spec.path) }, detail);
+        }
+    }
+    for container in LISTS.iter().flat_map(|list| spec.get(list).items().collect::<Vec<_>>()) {
+        if !container.get("volumeDevices").is_empty() {
+            errors.forbidden(&container.get("volumeDevices"), detail);
         }
     }
 }
@@ -64,7 +78,7 @@ pub(super) fn check_container(context: &Field<'_>, host_users: bool, errors: &mu
     if host_users && proc.text() == "Unmasked" {
         errors.invalid(&proc, "`hostUsers` must be false to use `Unmasked`");
     }
-    if *context.get("allowPrivilegeEscalation").value == serde_json::Value::Bool(false) {
+    if *context.get("allowPrivilegeEscalation").value == Value::Bool(false) {
         if context.get("privileged").is_true() {
             errors.invalid(context, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
         }

@@ -167,6 +167,9 @@ fn variables() {
         (json!({"envFrom": [{"configMapRef": {}}]}), &["envFrom[0].configMapRef.name Required"]),
     ];
     assert_rows(container, &rows);
+    let file = |volume: &str| json!({"env": [{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": volume, "path": "f", "key": "k"}}}]});
+    assert_eq!(container(file("v")), [""; 0]);
+    assert_eq!(container(file("w")), ["env[0].valueFrom.fileKeyRef.volumeName NotFound"]);
 }
 
 #[test]
