@@ -139,7 +139,7 @@ fn check_file_ref(source: &Field<'_>, volumes: &Volumes<'_>, errors: &mut Errors
     if path.text().is_empty() {
         errors.required(&path, "");
     } else {
-        volume_paths::check_local(&path, errors);
+        volume_paths::check_no_backsteps(&path, errors);
     }
 }
 

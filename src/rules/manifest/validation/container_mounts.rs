@@ -26,7 +26,7 @@ pub(super) fn check(container: &Field<'_>, volumes: &Volumes<'_>, errors: &mut E
         if devices.items().any(|device| device.get("devicePath").text() == path.text()) {
             errors.invalid(&path, "must not already exist as a path in volumeDevices");
         }
-        check_sub_paths(&mount, &mounts, volumes, errors);
+        check_sub_paths(&mount, &mounts, errors);
         check_propagation(&mount, &mounts, container, errors);
     }
     check_devices(&devices, &mounts, volumes, errors);
@@ -46,15 +46,11 @@ fn without_index<'a>(mount: &Field<'a>, mounts: &Field<'_>, name: &str) -> Field
     Field { value: mount.get(name).value, path: format!("{}.{name}", mounts.path) }
 }
 
-fn check_sub_paths(mount: &Field<'_>, mounts: &Field<'_>, volumes: &Volumes<'_>, errors: &mut Errors) {
-    let is_image = volumes.source(mount.get("name").text()) == Some("image");
+fn check_sub_paths(mount: &Field<'_>, mounts: &Field<'_>, errors: &mut Errors) {
     for name in ["subPath", "subPathExpr"] {
         let path = mount.get(name);
         if path.text().is_empty() {
             continue;
-        }
-        if is_image {
-            errors.invalid(&path, "not allowed in image volume sources");
         }
         if name == "subPathExpr" && !mount.get("subPath").text().is_empty() {
             errors.invalid(&path, "subPathExpr and subPath are mutually exclusive");
