@@ -3,6 +3,7 @@
 
 pub mod admission;
 pub mod codec;
+pub mod cron;
 pub mod go_duration;
 pub mod manifest;
 pub mod names;

@@ -30,6 +30,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "workqueue", clientgo::workqueue),
+    ("controllers", "cronjob-schedule", controllers::cronjob_schedule),
     ("controllers", "deployment-fenceposts", controllers::deployment_fenceposts),
     ("controllers", "rs-pod-deletion", controllers::rs_pod_deletion),
     ("controllers", "deployment-rollout", controllers::replay),

@@ -12,6 +12,7 @@ use crate::case::{Disagreement, compare, field, int, list, text};
 use kubesim::controllers::deployment::fenceposts;
 use kubesim::controllers::replica_set::rank;
 use kubesim::model::{IntOrPercent, Pod};
+use kubesim::rules::cron::{Schedule, zone_named};
 use kubesim::rules::{codec, timestamp};
 
 /// replicas, maxSurge, maxUnavailable -> surge, unavailable.
@@ -46,4 +47,23 @@ fn decode_pod(recorded: &Value) -> Result<Rc<Pod>, Disagreement> {
     }
     let decoded = codec::decode(&manifest).map_err(|problems| Disagreement::new("a pod", format!("{problems:?}")))?;
     decoded.as_pod().cloned().ok_or_else(|| Disagreement::new("a pod", manifest))
+}
+
+/// schedule, zone, `after` -> the times that follow; or whether it can be read.
+pub fn cronjob_schedule(case: &Value) -> Result<(), Disagreement> {
+    let parsed = Schedule::parse(text(case, "schedule")?);
+    if let Some(expected) = case.get("parseError") {
+        return compare("parseError", expected, &json!(parsed.is_err()), 0.0);
+    }
+    let (schedule, named) = parsed.map_err(|error| Disagreement::new("a schedule", error))?;
+    let name = Some(text(case, "timeZone")?).filter(|name| !name.is_empty()).unwrap_or("UTC");
+    let zone = named.or_else(|| zone_named(name)).ok_or_else(|| Disagreement::new("a time zone", name))?;
+    let expected = list(case, "next")?;
+    let mut times = Vec::new();
+    let mut at = timestamp::parse(text(case, "after")?);
+    for _ in expected {
+        at = at.and_then(|after| schedule.next(after, &zone));
+        times.push(json!(at.map_or("never".to_string(), timestamp::format_seconds)));
+    }
+    compare("next", &json!(expected), &json!(times), 0.0)
 }
