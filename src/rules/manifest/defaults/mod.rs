@@ -10,7 +10,7 @@ mod batch;
 mod label_keys;
 mod pod;
 mod pod_level;
-mod prepare;
+pub(super) mod prepare;
 mod quantities;
 mod service;
 mod storage;

@@ -4,7 +4,10 @@
 
 mod affinity;
 mod autoscaling;
+mod autoscaling_metrics;
 mod batch;
+mod batch_cron_job;
+mod batch_policies;
 mod container_env;
 mod container_mounts;
 mod containers;
@@ -24,14 +27,19 @@ mod resource_names;
 mod resources;
 mod selector;
 mod service;
+mod service_addresses;
 mod storage;
+mod storage_claim;
 mod tolerations;
 mod topology_spread;
+mod values;
 mod volume_paths;
 mod volume_projections;
 mod volume_sources;
 mod volumes;
 mod workloads;
+mod workloads_selector;
+mod workloads_stateful_set;
 
 use serde_json::Value;
 
@@ -39,7 +47,8 @@ use super::{Errors, Field, ManifestKind, Subresource};
 
 /// Adds everything that the server refuses in an object that is created.
 pub fn create(kind: ManifestKind, object: &Value, errors: &mut Errors) {
-    let root = Field::root(object);
+    let named = (kind == ManifestKind::Job).then(|| batch::with_uid(object));
+    let root = Field::root(named.as_ref().unwrap_or(object));
     if !kind.is_custom() {
         metadata::check(kind, &root.get("metadata"), errors);
     }
@@ -69,6 +78,8 @@ pub fn create(kind: ManifestKind, object: &Value, errors: &mut Errors) {
 
 /// Adds everything that the server refuses in an object that takes the place of `stored`.
 pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresource, errors: &mut Errors) {
+    let named = (kind == ManifestKind::Job).then(|| [stored, object].map(batch::with_uid));
+    let (stored, object) = named.as_ref().map_or((stored, object), |[old, new]| (old, new));
     let (old, new) = (Field::root(stored), Field::root(object));
     if !kind.is_custom() {
         metadata::check_update(&old.get("metadata"), &new.get("metadata"), errors);
@@ -83,12 +94,12 @@ pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresou
         }
         ManifestKind::Job | ManifestKind::CronJob => batch::check_update(kind, &old, &new, errors),
         ManifestKind::HorizontalPodAutoscaler | ManifestKind::HorizontalPodAutoscalerV1 => {
-            autoscaling::check(&new, errors);
+            autoscaling::check_update(&old, &new, errors);
         }
         ManifestKind::PodDisruptionBudget | ManifestKind::PriorityClass => {
             policy::check_update(kind, &old, &new, errors);
         }
-        ManifestKind::Service => service::check(&new, errors),
+        ManifestKind::Service => service::check_update(&old, &new, errors),
         ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
             storage::check_update(kind, &old, &new, errors);
         }
