@@ -146,7 +146,7 @@ const KEPT: &[(&str, &str)] = &[
 ];
 
 /// Lists and maps that are always written.
-const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelectorTerms"];
+const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelectorTerms", "policies"];
 
 /// Whether the zero value of a text, number or truth value of this type counts as absent.
 pub fn is_left_out(type_name: &str, field: &str) -> bool {
