@@ -6,7 +6,7 @@ mod validation;
 
 pub use corpus::{corpus, is_there as corpus_is_there};
 pub use defaulting::defaulting;
-pub use validation::validation;
+pub use validation::{crd_validation, validation};
 
 use serde_json::{Value, json};
 

@@ -21,8 +21,8 @@ use case::Reader;
 
 /// Which function reads which file: slice, file stem, function.
 const READERS: &[(&str, &str, Reader)] = &[
-    ("apiserver", "crd-validation", apiserver::validation),
     ("apiserver", "defaulting", apiserver::defaulting),
+    ("apiserver", "crd-validation", apiserver::crd_validation),
     ("apiserver", "duration", apiserver::duration),
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),

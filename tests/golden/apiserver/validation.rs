@@ -32,6 +32,21 @@ pub fn validation(case: &Value) -> Result<(), Disagreement> {
     judge(case, &result)
 }
 
+/// The same for custom resources: what is stored is what was sent, unless the recording says otherwise.
+pub fn crd_validation(case: &Value) -> Result<(), Disagreement> {
+    validation(case)?;
+    let input = placed(field(case, "input")?);
+    match case.get("stored") {
+        Some(stored) => super::defaulting::judge(&input, stored, &surroundings()),
+        None if case["accepted"] == true => {
+            let mut stored = input.clone();
+            stored["metadata"]["generation"] = 1.into();
+            super::defaulting::judge(&input, &stored, &surroundings())
+        }
+        None => Ok(()),
+    }
+}
+
 fn judge(case: &Value, result: &Result<Value, Refusal>) -> Result<(), Disagreement> {
     let accepted = field(case, "accepted")?.as_bool().unwrap_or_default();
     match result {

@@ -145,7 +145,7 @@ const STARTUP_BOOST: Schema = Schema::Object(&[may(
         must("type", Schema::Word(&["Factor", "Quantity"])),
         may("factor", Schema::Number(ANY)),
         may("quantity", Schema::Amount),
-        may("duration", Schema::Text),
+        may("durationSeconds", Schema::Number(ANY)),
     ]),
 )]);
 
@@ -156,6 +156,10 @@ const CONTAINER_POLICY: Schema = Schema::Object(&[
     may("maxAllowed", Schema::Map(&Schema::Amount)),
     may("controlledResources", Schema::List(&Schema::Text)),
     may("controlledValues", Schema::Word(&["RequestsAndLimits", "RequestsOnly"])),
+    may("memoryAggregationIntervalCount", Schema::Number(1)),
+    may("memoryAggregationIntervalSeconds", Schema::Number(1)),
+    may("targetCPUPercentile", Schema::Amount),
+    may("targetMemoryPercentile", Schema::Amount),
     may("oomBumpUpRatio", Schema::Amount),
     may("oomMinBumpUp", Schema::Amount),
     may("startupBoost", STARTUP_BOOST),
@@ -169,7 +173,8 @@ const VERTICAL_POD_AUTOSCALER: Schema = Schema::Object(&[
     may(
         "updatePolicy",
         Schema::Object(&[
-            may("updateMode", Schema::Word(&["Off", "Initial", "Recreate", "InPlaceOrRecreate", "Auto"])),
+            may("updateMode", Schema::Word(&["Off", "Initial", "Recreate", "InPlaceOrRecreate", "InPlace", "Auto"])),
+            may("evictAfterOOMSeconds", Schema::Number(1)),
             may("minReplicas", Schema::Number(ANY)),
             may(
                 "evictionRequirements",

@@ -105,7 +105,7 @@ pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresou
         }
         ManifestKind::LimitRange | ManifestKind::ResourceQuota => quota::check(kind, &new, errors),
         ManifestKind::ScaledObject | ManifestKind::ScaledJob | ManifestKind::VerticalPodAutoscaler => {
-            custom::check(kind, &new, errors);
+            custom::check_update(kind, &old, &new, errors);
         }
     }
 }
