@@ -83,9 +83,13 @@ fn check_generated_selector(root: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let labels = spec.at(&["template", "metadata", "labels"]);
-    let name = root.at(&["metadata", "name"]).text();
-    let uid = root.at(&["metadata", "uid"]);
-    let uid = if uid.is_given() { uid.text() } else { labels.get("batch.kubernetes.io/controller-uid").text() };
+    // What is drawn later stands in the labels only.
+    let drawn = |field: &str, label: &str| match root.at(&["metadata", field]) {
+        given if given.is_given() => given.text(),
+        _ => labels.get(label).text(),
+    };
+    let name = drawn("name", "batch.kubernetes.io/job-name");
+    let uid = drawn("uid", "batch.kubernetes.io/controller-uid");
     let mut expected = Map::new();
     for (label, value) in [
         ("batch.kubernetes.io/controller-uid", uid),
