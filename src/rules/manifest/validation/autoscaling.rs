@@ -58,7 +58,9 @@ fn check_spec(root: &Field<'_>, lowest: i64, group: Group, metric_group: Group, 
     if max.int().unwrap_or(0) < 1 {
         errors.invalid(&max, "must be greater than 0");
     }
-    if min.int().is_some_and(|replicas| max.int().unwrap_or(0) < replicas) {
+    if let (Some(least), Some(most)) = (min.int(), max.int())
+        && most < least
+    {
         errors.invalid(&max, "must be greater than or equal to `minReplicas`");
     }
     check_reference(&spec.get("scaleTargetRef"), group, errors);

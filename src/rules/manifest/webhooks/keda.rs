@@ -15,17 +15,7 @@ pub fn check_scaled_object(spec: &Field<'_>, errors: &mut Errors) {
     check_counts(spec, errors);
     check_fallback(spec, errors);
     check_modifiers(spec, errors);
-    let list = spec.get("triggers");
-    let only_use = !list.is_empty() && list.items().all(|trigger| is_of_use(&trigger));
-    let min = spec.get("minReplicaCount");
-    if only_use && min.int().unwrap_or(0) == 0 {
-        let detail = "scaling to zero does not work with cpu and memory triggers alone; set it to at least 1";
-        match min.is_given() {
-            true => errors.invalid(&min, detail),
-            false => errors.required(&min, detail),
-        }
-    }
-    triggers::check(&list, errors);
+    triggers::check(&spec.get("triggers"), errors);
 }
 
 /// A trigger that goes by what pods use.
@@ -108,6 +98,7 @@ pub fn check_beside(index: usize, objects: &[Value], errors: &mut Errors) {
         let ranges: Vec<&Value> =
             objects.iter().filter(here).filter(|object| kind_of(object) == Some(ManifestKind::LimitRange)).collect();
         check_requests(scaled, workload, &ranges, errors);
+        check_least(scaled, errors);
     }
 }
 
@@ -127,6 +118,21 @@ fn may_share(scaled: &Value, hpa: &Value) -> bool {
     let taken_over =
         scaled["metadata"]["annotations"][OWNERSHIP_TRANSFERRED] == "true" && config["name"] == hpa["metadata"]["name"];
     owned || taken_over || hpa["metadata"]["annotations"][OWNERSHIP_UNCHECKED] == "false"
+}
+
+/// What pods use says nothing when there are none, so that triggers that go by it alone never wake a workload up. Like
+/// upstream this is looked at when the workload is there.
+fn check_least(scaled: &Value, errors: &mut Errors) {
+    let spec = Field::root(scaled).get("spec");
+    let (list, min) = (spec.get("triggers"), spec.get("minReplicaCount"));
+    if list.is_empty() || !list.items().all(|trigger| is_of_use(&trigger)) || min.int().unwrap_or(0) > 0 {
+        return;
+    }
+    let detail = "scaling to zero does not work with cpu and memory triggers alone; set it to at least 1";
+    match min.is_given() {
+        true => errors.invalid(&min, detail),
+        false => errors.required(&min, detail),
+    }
 }
 
 /// Containers request what their count goes by, or get it from a LimitRange.
@@ -190,12 +196,5 @@ mod tests {
         let modified = json!({"scalingModifiers": {"formula": "a", "target": "x", "metricType": "Value"}});
         let expected = ["advanced.scalingModifiers.metricType Invalid", "advanced.scalingModifiers.target Invalid"];
         assert_eq!(causes(json!({"fallback": fallback, "advanced": modified})), expected);
-    }
-
-    #[test]
-    fn use_alone_does_not_reach_zero() {
-        let triggers = json!([{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "50"}}]);
-        assert_eq!(causes(json!({"triggers": triggers})), ["minReplicaCount Required"]);
-        assert!(causes(json!({"triggers": triggers, "minReplicaCount": 1})).is_empty());
     }
 }

@@ -126,6 +126,7 @@ mod tests {
     #[test]
     fn pods_that_are_scaled_by_use_request_it() {
         let mut one = scaled("a", "default", json!({"name": "d"}));
+        one["spec"]["minReplicaCount"] = json!(1);
         one["spec"]["triggers"] = json!([{"type": "cpu", "metadata": {"value": "50"}}]);
         let deployment = |requests: Value| {
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": {"spec":
@@ -135,6 +136,9 @@ mod tests {
         assert!(listed(&[one.clone(), deployment(json!({"cpu": "1"}))]).is_empty());
         let range = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"},
             "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}});
-        assert!(listed(&[one, deployment(json!({})), range]).is_empty());
+        assert!(listed(&[one.clone(), deployment(json!({})), range]).is_empty());
+        one["spec"]["minReplicaCount"] = json!(0);
+        assert_eq!(listed(&[one.clone(), deployment(json!({"cpu": "1"}))]), ["0 spec.minReplicaCount Invalid"]);
+        assert!(listed(&[one]).is_empty(), "its target is elsewhere");
     }
 }
