@@ -69,34 +69,35 @@ fn check_modifiers(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Adds what is wrong with a ScaledObject beside other objects.
-pub fn check_beside(index: usize, objects: &[Value], errors: &mut Errors) {
-    let scaled = &objects[index];
+/// Adds what is wrong with a ScaledObject beside `all` objects; of other ScaledObjects only the `earlier` ones count.
+pub fn check_beside(scaled: &Value, earlier: &[&Value], all: &[&Value], errors: &mut Errors) {
     let reference = Field::root(scaled).at(&["spec", "scaleTargetRef"]);
     let target = target_of(scaled);
-    let here = |object: &&Value| namespace_of(object) == namespace_of(scaled);
-    for other in objects[..index].iter().filter(here) {
-        if kind_of(other) == Some(ManifestKind::ScaledObject) && target_of(other) == target {
-            let detail = format!("the workload is already managed by the ScaledObject '{}'", name_of(other));
-            errors.invalid(&reference, &detail);
-        }
-    }
-    let is_hpa = |object: &&Value| {
-        let kinds = [ManifestKind::HorizontalPodAutoscaler, ManifestKind::HorizontalPodAutoscalerV1];
-        kind_of(object).is_some_and(|kind| kinds.contains(&kind))
+    let is_here = |object: &Value| namespace_of(object) == namespace_of(scaled);
+    let is_other = |object: &Value| {
+        kind_of(object) == Some(ManifestKind::ScaledObject) && name_of(object) != name_of(scaled) && is_here(object)
     };
-    for hpa in objects.iter().filter(here).filter(is_hpa) {
-        if target_of(hpa) == target && !may_share(scaled, hpa) {
+    for other in earlier.iter().filter(|object| is_other(object) && target_of(object) == target) {
+        let detail = format!("the workload is already managed by the ScaledObject '{}'", name_of(other));
+        errors.invalid(&reference, &detail);
+    }
+    let is_hpa = |object: &Value| {
+        let kinds = [ManifestKind::HorizontalPodAutoscaler, ManifestKind::HorizontalPodAutoscalerV1];
+        kind_of(object).is_some_and(|kind| kinds.contains(&kind)) && is_here(object)
+    };
+    for hpa in all.iter().filter(|object| is_hpa(object) && target_of(object) == target) {
+        if !may_share(scaled, hpa) {
             errors.invalid(&reference, &format!("the workload is already managed by the hpa '{}'", name_of(hpa)));
         }
     }
-    let workload = objects.iter().filter(here).find(|object| {
+    let is_target = |object: &Value| {
         let word = |name: &str| object[name].as_str().unwrap_or_default();
-        (word("apiVersion"), word("kind"), name_of(object)) == target && object["spec"]["template"].is_object()
-    });
-    if let Some(workload) = workload {
-        let ranges: Vec<&Value> =
-            objects.iter().filter(here).filter(|object| kind_of(object) == Some(ManifestKind::LimitRange)).collect();
+        let named = (word("apiVersion"), word("kind"), name_of(object));
+        named == target && is_here(object) && object["spec"]["template"].is_object()
+    };
+    if let Some(workload) = all.iter().find(|object| is_target(object)) {
+        let is_range = |object: &Value| kind_of(object) == Some(ManifestKind::LimitRange) && is_here(object);
+        let ranges: Vec<&Value> = all.iter().copied().filter(|object| is_range(object)).collect();
         check_requests(scaled, workload, &ranges, errors);
         check_least(scaled, errors);
     }

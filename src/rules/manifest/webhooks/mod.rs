@@ -10,29 +10,37 @@ mod vertical;
 
 use serde_json::Value;
 
-use super::{Errors, Field, FieldError, ManifestKind};
+use super::{Errors, Field, FieldError, ManifestKind, Surroundings};
 
-/// What is wrong with an object that its definition allows.
-pub fn check(kind: ManifestKind, object: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
-    let root = Field::root(object);
-    match kind {
-        ManifestKind::ScaledObject => keda::check_scaled_object(&root.get("spec"), &mut errors),
-        ManifestKind::ScaledJob => triggers::check(&root.at(&["spec", "triggers"]), &mut errors),
-        ManifestKind::VerticalPodAutoscaler => vertical::check(&root.get("spec"), &mut errors),
-        _ => {}
+/// Adds what the projects refuse in an object that the API server has taken, by itself and beside the others there are.
+pub fn check(kind: ManifestKind, root: &Field<'_>, around: &Surroundings, errors: &mut Errors) {
+    check_alone(kind, root, errors);
+    if kind == ManifestKind::ScaledObject {
+        let others: Vec<&Value> = around.objects.iter().collect();
+        keda::check_beside(root.value, &others, &others, errors);
     }
-    errors.into_list()
 }
 
-/// What is wrong with objects that exist side by side: the index of an object, and what it may not have beside the others.
+/// Adds what the projects refuse in an object, whatever else there is.
+pub fn check_alone(kind: ManifestKind, root: &Field<'_>, errors: &mut Errors) {
+    match kind {
+        ManifestKind::ScaledObject => keda::check_scaled_object(&root.get("spec"), errors),
+        ManifestKind::ScaledJob => triggers::check(&root.at(&["spec", "triggers"]), errors),
+        ManifestKind::VerticalPodAutoscaler => vertical::check(&root.get("spec"), errors),
+        _ => {}
+    }
+}
+
+/// What is wrong with objects that come together, as the files of one run: the index of an object, and what it may not have
+/// beside the others. Of two that exclude each other the later one is refused, as if they were created one by one.
 pub fn check_together(objects: &[Value]) -> Vec<(usize, FieldError)> {
+    let all: Vec<&Value> = objects.iter().collect();
     let mut found = Vec::new();
     for (index, object) in objects.iter().enumerate() {
         let mut errors = Errors::default();
         match kind_of(object) {
-            Some(ManifestKind::ScaledObject) => keda::check_beside(index, objects, &mut errors),
-            Some(ManifestKind::PriorityClass) => check_default_class(index, objects, &mut errors),
+            Some(ManifestKind::ScaledObject) => keda::check_beside(object, &all[..index], &all, &mut errors),
+            Some(ManifestKind::PriorityClass) => check_default_class(object, &all[..index], &mut errors),
             _ => {}
         }
         found.extend(errors.into_list().into_iter().map(|error| (index, error)));
@@ -53,13 +61,12 @@ fn namespace_of(object: &Value) -> &str {
 }
 
 /// One class at most is the default of pods without one. The first is taken, later ones are refused.
-fn check_default_class(index: usize, objects: &[Value], errors: &mut Errors) {
-    let is_default = |object: &&Value| {
+fn check_default_class(class: &Value, earlier: &[&Value], errors: &mut Errors) {
+    let is_default = |object: &Value| {
         kind_of(object) == Some(ManifestKind::PriorityClass) && object["globalDefault"] == Value::Bool(true)
     };
-    let class = &objects[index];
-    let earlier = objects[..index].iter().find(is_default);
-    if let Some(first) = earlier.filter(|_| is_default(&class)) {
+    let first = earlier.iter().find(|object| is_default(object));
+    if let Some(first) = first.filter(|_| is_default(class)) {
         let detail =
             format!("PriorityClass {} is already marked as default. Only one default can exist", name_of(first));
         errors.forbidden(&Field::root(class).get("globalDefault"), &detail);
@@ -121,6 +128,20 @@ mod tests {
             let found = listed(&[one.clone(), hpa(annotations, owners)]);
             assert_eq!(found == ["0 spec.scaleTargetRef Invalid"], refused, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_scaler_beside_what_exists() {
+        let one = scaled("a", "default", json!({"name": "d"}));
+        let judged = |objects: Vec<Value>| {
+            let mut errors = Errors::default();
+            let around = Surroundings { objects, any_namespace: true };
+            check(ManifestKind::ScaledObject, &Field::root(&one), &around, &mut errors);
+            errors.into_list().len()
+        };
+        // Itself, as it is stored, is no other.
+        assert_eq!(judged(vec![one.clone()]), 0);
+        assert_eq!(judged(vec![scaled("b", "default", json!({"name": "d"})), hpa(json!({}), json!([]))]), 2);
     }
 
     #[test]
