@@ -24,6 +24,7 @@ pub fn validation(case: &Value) -> Result<(), Disagreement> {
             let old = placed(field(case, "old")?);
             let stored = manifest::create(kind, &old, &around)
                 .map_err(|refusal| Disagreement::new("the old object is accepted", shown(&refusal)))?;
+            let stored = with_address(stored);
             let mut changed = stored.clone();
             put_difference(&old, &input, &mut changed);
             manifest::update(kind, &stored, &changed, part, &around)
@@ -117,6 +118,16 @@ fn shown(refusal: &Refusal) -> String {
 /// What exists in every case.
 fn surroundings() -> Surroundings {
     Surroundings::default()
+}
+
+/// A Service with the address that it was given.
+fn with_address(mut stored: Value) -> Value {
+    let is_service = stored["kind"] == "Service" && stored["spec"]["type"] != "ExternalName";
+    if is_service && stored["spec"]["clusterIP"].is_null() {
+        stored["spec"]["clusterIP"] = "10.0.0.7".into();
+        stored["spec"]["clusterIPs"] = serde_json::json!(["10.0.0.7"]);
+    }
+    stored
 }
 
 /// The object in the namespace `default` where its kind has one and it names none.

@@ -48,6 +48,23 @@ fn defaulting_twice_changes_nothing() {
     }
 }
 
+#[test]
+fn a_service_loses_what_its_old_type_had() {
+    let stored = json!({"spec": {"type": "NodePort", "clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"],
+        "externalTrafficPolicy": "Cluster", "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30_080}]}});
+    let becomes = |service_type: &str| {
+        let mut object = stored.clone();
+        object["spec"]["type"] = json!(service_type);
+        prepare_for_update(ManifestKind::Service, &stored, &mut object, Subresource::Main);
+        object["spec"].clone()
+    };
+    let plain = becomes("ClusterIP");
+    assert_eq!((&plain["clusterIP"], &plain["externalTrafficPolicy"]), (&json!("10.0.0.7"), &Value::Null));
+    assert_eq!(plain["ports"], json!([{"port": 80, "protocol": "TCP"}]));
+    assert_eq!(becomes("ExternalName")["clusterIPs"], Value::Null);
+    assert_eq!(becomes("LoadBalancer")["ports"][0]["nodePort"], json!(30_080));
+}
+
 /// The generation after an update of `stored` in which `change` is put at `pointer`.
 fn generation_after(kind: ManifestKind, stored: &Value, pointer: &str, change: Value, part: Subresource) -> Value {
     let mut object = stored.clone();

@@ -18,7 +18,10 @@ pub fn prepare_for_update(kind: ManifestKind, stored: &Value, object: &mut Value
     }
     match kind {
         ManifestKind::StatefulSet => drop_disabled(object),
-        ManifestKind::Service => keep_allocated(stored, object),
+        ManifestKind::Service => {
+            keep_allocated(stored, object);
+            drop_fields_of_old_type(stored, object);
+        }
         ManifestKind::DaemonSet => {
             let differs = stored["spec"]["template"] != object["spec"]["template"];
             let annotation = "deprecated.daemonset.template.generation";
@@ -101,6 +104,41 @@ fn keep_allocated(stored: &Value, object: &mut Value) {
     for port in objects_mut(spec, "ports") {
         if let Some(number) = old_ports.iter().find(|old| is_same(old, port)).and_then(|old| old.get("nodePort")) {
             set_default(port, "nodePort", number.clone());
+        }
+    }
+}
+
+/// What belongs to the type that a Service had and no longer has, where the update has left it as it was.
+///
+/// Upstream: pkg/registry/core/service/strategy.go, `dropTypeDependentFields`, v1.36.
+fn drop_fields_of_old_type(stored: &Value, object: &mut Value) {
+    let is =
+        |service: &Value, types: &[&str]| service["spec"]["type"].as_str().is_some_and(|word| types.contains(&word));
+    let has_address = |service: &Value| !is(service, &["ExternalName"]);
+    let is_balanced = |service: &Value| is(service, &["LoadBalancer"]);
+    let has_node_ports = |service: &Value| is(service, &["LoadBalancer", "NodePort"]);
+    let checks_health =
+        |service: &Value| is_balanced(service) && service["spec"]["externalTrafficPolicy"] == json!("Local");
+    let is_outside = |service: &Value| has_node_ports(service) || !service["spec"]["externalIPs"].is_null();
+    let loses = |has: &dyn Fn(&Value) -> bool| has(stored) && !has(object);
+    let lost: [(bool, &[&str]); 4] = [
+        (loses(&has_address), &["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]),
+        (loses(&is_balanced), &["allocateLoadBalancerNodePorts", "loadBalancerClass"]),
+        (loses(&checks_health), &["healthCheckNodePort"]),
+        (loses(&is_outside), &["externalTrafficPolicy"]),
+    ];
+    let loses_ports = loses(&has_node_ports);
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for field in lost.into_iter().filter(|(is_lost, _)| *is_lost).flat_map(|(_, fields)| fields) {
+        if spec.get(*field) == stored["spec"].get(*field) {
+            spec.shift_remove(*field);
+        }
+    }
+    let old_ports = stored["spec"]["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for port in objects_mut(spec, "ports").filter(|_| loses_ports) {
+        let number = port.get("nodePort").cloned();
+        if old_ports.iter().any(|old| old.get("nodePort") == number.as_ref()) {
+            port.shift_remove("nodePort");
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresou
         ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
             storage::check_update(kind, &old, &new, errors);
         }
-        ManifestKind::LimitRange | ManifestKind::ResourceQuota => quota::check(kind, &new, errors),
+        ManifestKind::LimitRange | ManifestKind::ResourceQuota => quota::check_update(kind, &old, &new, errors),
         ManifestKind::ScaledObject | ManifestKind::ScaledJob | ManifestKind::VerticalPodAutoscaler => {
             custom::check_update(kind, &old, &new, errors);
         }

@@ -54,6 +54,23 @@ pub fn check(kind: ManifestKind, root: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// Adds what the server refuses in a change.
+pub fn check_update(kind: ManifestKind, old: &Field<'_>, new: &Field<'_>, errors: &mut Errors) {
+    check(kind, new, errors);
+    let scopes = new.at(&["spec", "scopes"]);
+    if kind == ManifestKind::ResourceQuota && scope_names(old) != scope_names(new) {
+        errors.invalid(&scopes, values::IMMUTABLE);
+    }
+}
+
+/// The scopes in order, each once.
+fn scope_names<'a>(quota: &Field<'a>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = quota.at(&["spec", "scopes"]).items().map(|scope| scope.text()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 fn check_quota(spec: &Field<'_>, errors: &mut Errors) {
     for (name, field) in spec.get("hard").entries() {
         let is_huge_page = name.starts_with("hugepages-") || name.starts_with("requests.hugepages-");
@@ -264,6 +281,21 @@ mod tests {
             {"scopeName": "Best", "operator": "Exists", "values": ["x"]}]}});
         let expected = ["values Required", "operator Invalid", "scopeName Invalid", "values Invalid"];
         assert_eq!(quota(selector), expected.map(|cause| format!("scopeSelector.matchExpressions.{cause}")));
+    }
+
+    #[test]
+    fn scopes_stay() {
+        let quota = |scopes: Value| json!({"spec": {"hard": {"pods": "1"}, "scopes": scopes}});
+        for (old, new, refused) in [
+            (json!(["Terminating", "PriorityClass"]), json!(["PriorityClass", "Terminating"]), false),
+            (json!(["Terminating"]), json!([]), true),
+            (json!(null), json!(["BestEffort"]), true),
+        ] {
+            let mut errors = Errors::default();
+            let (old, new) = (quota(old), quota(new));
+            check_update(ManifestKind::ResourceQuota, &Field::root(&old), &Field::root(&new), &mut errors);
+            assert_eq!(errors.into_list().first().is_some_and(|error| error.path == "spec.scopes"), refused);
+        }
     }
 
     #[test]
