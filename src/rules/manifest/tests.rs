@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn object_of(api_version: &str, kind: &str, spec: Value) -> Value {
+fn example(api_version: &str, kind: &str, spec: Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "n", "labels": {"a": "b"}}, "spec": spec})
 }
 
 /// An object of each kind.
-fn examples() -> Vec<Value> {
+fn samples() -> Vec<Value> {
     let mut all = vec![pod()];
     all.extend(workloads());
     all.extend(autoscalers());
@@ -26,7 +26,7 @@ fn pod() -> Value {
             "labelSelector": {"matchLabels": {"c": "d"}}, "matchLabelKeys": ["a"]}]}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {}}], "priorityClassName": "high", "schedulingGates": [{"name": "a.b/c"}]});
-    object_of("v1", "Pod", spec)
+    example("v1", "Pod", spec)
 }
 
 fn template() -> Value {
@@ -55,23 +55,23 @@ fn workloads() -> Vec<Value> {
         spec
     };
     vec![
-        object_of("apps/v1", "Deployment", with(json!({"strategy": {}}))),
-        object_of("apps/v1", "ReplicaSet", common.clone()),
-        object_of(
+        example("apps/v1", "Deployment", with(json!({"strategy": {}}))),
+        example("apps/v1", "ReplicaSet", common.clone()),
+        example(
             "apps/v1",
             "StatefulSet",
             with(json!({"serviceName": "s",
             "updateStrategy": {"rollingUpdate": {"partition": 1}},
             "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": claim()}]})),
         ),
-        object_of("apps/v1", "DaemonSet", common.clone()),
-        object_of(
+        example("apps/v1", "DaemonSet", common.clone()),
+        example(
             "batch/v1",
             "Job",
             json!({"template": job_template(), "completions": 2, "completionMode": "Indexed",
             "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "D"}]}]}}),
         ),
-        object_of(
+        example(
             "batch/v1",
             "CronJob",
             json!({"schedule": "* * * * *",
@@ -84,7 +84,7 @@ fn autoscalers() -> Vec<Value> {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
     let trigger = json!({"type": "rabbitmq", "metadata": {"queueName": "q", "mode": "QueueLength", "value": "5"}});
     vec![
-        object_of(
+        example(
             "autoscaling/v2",
             "HorizontalPodAutoscaler",
             json!({"scaleTargetRef": target, "maxReplicas": 3,
@@ -92,20 +92,20 @@ fn autoscalers() -> Vec<Value> {
                 "target": {"type": "AverageValue", "averageValue": 1}}}],
             "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 1}]}}}),
         ),
-        object_of("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
-        object_of(
+        example("autoscaling/v1", "HorizontalPodAutoscaler", json!({"scaleTargetRef": target, "maxReplicas": 3})),
+        example(
             "keda.sh/v1alpha1",
             "ScaledObject",
             json!({"scaleTargetRef": target, "triggers": [trigger],
             "fallback": {"failureThreshold": 1, "replicas": 1}}),
         ),
-        object_of(
+        example(
             "keda.sh/v1alpha1",
             "ScaledJob",
             json!({"jobTargetRef": {"template": job_template()},
             "triggers": [trigger]}),
         ),
-        object_of(
+        example(
             "autoscaling.k8s.io/v1",
             "VerticalPodAutoscaler",
             json!({"targetRef": target,
@@ -116,24 +116,24 @@ fn autoscalers() -> Vec<Value> {
 
 fn others() -> Vec<Value> {
     vec![
-        object_of("policy/v1", "PodDisruptionBudget", json!({"selector": selector(), "minAvailable": "50%"})),
-        object_of(
+        example("policy/v1", "PodDisruptionBudget", json!({"selector": selector(), "minAvailable": "50%"})),
+        example(
             "v1",
             "Service",
             json!({"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": "http"}],
             "type": "LoadBalancer", "sessionAffinity": "ClientIP", "externalIPs": ["1.2.3.4"]}),
         ),
-        object_of(
+        example(
             "v1",
             "PersistentVolume",
             json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
             "hostPath": {"path": "/p"}}),
         ),
-        object_of("v1", "PersistentVolumeClaim", claim()),
-        object_of("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
-        object_of("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
-        object_of("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
-        object_of("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
+        example("v1", "PersistentVolumeClaim", claim()),
+        example("v1", "LimitRange", json!({"limits": [{"type": "Container", "max": {"cpu": "1"}}]})),
+        example("v1", "ResourceQuota", json!({"hard": {"pods": "1"}, "scopes": ["BestEffort"]})),
+        example("v1", "Namespace", json!({"finalizers": ["kubernetes"]})),
+        example("coordination.k8s.io/v1", "Lease", json!({"renewTime": "2026-01-01T00:00:00.000000Z"})),
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": [{"key": "a",
             "effect": "NoExecute"}]}, "status": {"capacity": {"cpu": "1"}, "conditions": [{"type": "Ready",
             "status": "True"}], "images": [{"names": ["i"], "sizeBytes": 1}]}}),
@@ -172,7 +172,7 @@ fn around() -> Surroundings {
 
 #[test]
 fn every_kind_has_a_sample_that_is_taken() {
-    let samples = examples();
+    let samples = samples();
     assert_eq!(samples.len(), kind::MANIFEST_KINDS.len());
     for sample in &samples {
         let kind = kind_of(sample);
@@ -200,7 +200,7 @@ fn odd_values_anywhere_are_no_accident() {
         json!([null, {}]),
         json!({"": null, "a/b": {"c": []}}),
     ];
-    for sample in examples() {
+    for sample in samples() {
         let kind = kind_of(&sample);
         let stored = create(kind, &sample, &around()).unwrap();
         let mut places = Vec::new();

@@ -65,6 +65,25 @@ fn a_service_loses_what_its_old_type_had() {
     assert_eq!(becomes("LoadBalancer")["ports"][0]["nodePort"], json!(30_080));
 }
 
+#[test]
+fn addresses_of_a_service_follow_the_first() {
+    let stored = json!({"spec": {"type": "ClusterIP", "clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"]}});
+    for (address, list) in [
+        (json!("10.0.0.8"), json!(["10.0.0.8"])),
+        // Taken away: it is given again.
+        (Value::Null, json!(["10.0.0.7"])),
+    ] {
+        let mut object = stored.clone();
+        object["spec"]["clusterIP"] = address.clone();
+        if address.is_null() {
+            object["spec"].as_object_mut().unwrap().shift_remove("clusterIP");
+        }
+        prepare_for_update(ManifestKind::Service, &stored, &mut object, Subresource::Main);
+        assert_eq!(object["spec"]["clusterIPs"], list);
+        assert_eq!(object["spec"]["clusterIP"], list[0]);
+    }
+}
+
 /// The generation after an update of `stored` in which `change` is put at `pointer`.
 fn generation_after(kind: ManifestKind, stored: &Value, pointer: &str, change: Value, part: Subresource) -> Value {
     let mut object = stored.clone();

@@ -19,6 +19,7 @@ pub fn prepare_for_update(kind: ManifestKind, stored: &Value, object: &mut Value
     match kind {
         ManifestKind::StatefulSet => drop_disabled(object),
         ManifestKind::Service => {
+            follow_first_address(stored, object);
             keep_allocated(stored, object);
             drop_fields_of_old_type(stored, object);
         }
@@ -84,6 +85,19 @@ fn keep_all_but_resources(stored: &Value, object: &mut Value) {
         }
     }
     set_or_remove(spec, "resources", wanted["spec"].get("resources").cloned());
+}
+
+/// The list of addresses follows the first one when only that was changed or taken away, as by clients that know no list.
+///
+/// Upstream: pkg/registry/core/service/strategy.go, `NormalizeClusterIPs`, v1.36.
+fn follow_first_address(stored: &Value, object: &mut Value) {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let is_kept = |field: &str, spec: &Map<String, Value>| spec.get(field) == stored["spec"].get(field);
+    if is_kept("clusterIP", spec) || !is_kept("clusterIPs", spec) {
+        return;
+    }
+    let addresses = spec.get("clusterIP").map(|address| json!([address]));
+    set_or_remove(spec, "clusterIPs", addresses);
 }
 
 /// Addresses and ports that a Service was given, if the update does not name its own.

@@ -167,25 +167,7 @@ fn check_claim_template(template: &Field<'_>, errors: &mut Errors) {
     }
     super::selector::check_labels(&template.at(&["metadata", "labels"]), errors);
     super::metadata::check_annotations(&template.at(&["metadata", "annotations"]), errors);
-    let spec = template.get("spec");
-    let modes = spec.get("accessModes");
-    if modes.is_empty() {
-        errors.required(&modes, "at least 1 access mode is required");
-    }
-    for mode in modes.items() {
-        let words = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-        if !words.contains(&mode.text()) {
-            errors.not_supported(&Field { value: mode.value, path: modes.path.clone() }, &words);
-        }
-    }
-    let storage = spec.at(&["resources", "requests"]).key("storage");
-    match quantity(&storage) {
-        None => errors.required(&storage, ""),
-        Some(amount) if amount.is_zero() || amount.is_negative() => {
-            errors.invalid(&storage, "must be greater than zero")
-        }
-        Some(_) => {}
-    }
+    super::storage_claim::check_spec(&template.get("spec"), errors);
 }
 
 /// Disks of particular makers, as far as a mistake is likely.
