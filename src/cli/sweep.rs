@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{Format, SweepArguments};
 use super::exit::Exit;
+use super::sweep_result::Took;
 use super::{data, has_color, print, print_error, sweep_result};
 use crate::experiment::sweep::{self, SweepOutcome, SweepProgress};
 use crate::experiment::sweep_charts::NO_CHART;
@@ -48,7 +50,7 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     for (point, replication) in &outcome.bugs {
         print_error(&format!("To see the bug again: {}", reproduce(arguments, &loaded, *point, *replication)));
     }
-    print(&text(&loaded, &outcome, &target.display().to_string(), bar.wall(), arguments)?)?;
+    print(&text(&loaded, &outcome, &target.display().to_string(), bar.took(), arguments)?)?;
     Ok(exit(&outcome))
 }
 
@@ -77,7 +79,7 @@ fn text(
     loaded: &LoadedSweep,
     outcome: &SweepOutcome,
     folder: &str,
-    wall: Duration,
+    took: Took,
     arguments: &SweepArguments,
 ) -> anyhow::Result<String> {
     match (arguments.output, arguments.quiet) {
@@ -85,7 +87,7 @@ fn text(
         (Format::Yaml, _) => data::to_yaml(&sweep_result::value(&outcome.summary, folder)?),
         (Format::Table, true) => Ok(String::new()),
         (Format::Table, false) => {
-            Ok(sweep_result::render(&loaded.sweep, &outcome.summary, folder, wall, has_color(&io::stdout())))
+            Ok(sweep_result::render(&loaded.sweep, &outcome.summary, folder, took, has_color(&io::stdout())))
         }
     }
 }
@@ -129,6 +131,8 @@ fn reproduce(arguments: &SweepArguments, loaded: &LoadedSweep, point: usize, rep
 /// How far a sweep is: runs done, runs a second, time left.
 struct Bar {
     started: Instant,
+    /// Nanoseconds of wall time until the last run was done.
+    simulating_ns: AtomicU64,
     bar: Option<Mutex<ProgressBar>>,
 }
 
@@ -145,7 +149,12 @@ impl Bar {
             bar.set_style(style.expect("the template is well-formed"));
             Mutex::new(bar)
         });
-        Bar { started, bar }
+        Bar { started, simulating_ns: AtomicU64::new(0), bar }
+    }
+
+    fn took(&self) -> Took {
+        let simulating = Duration::from_nanos(self.simulating_ns.load(Ordering::Relaxed));
+        Took { wall: self.wall(), simulating }
     }
 
     fn wall(&self) -> Duration {
@@ -161,6 +170,8 @@ impl Bar {
 
 impl SweepProgress for Bar {
     fn done(&self, runs: u64, failed: u64) {
+        let ns = u64::try_from(self.wall().as_nanos()).unwrap_or(u64::MAX);
+        self.simulating_ns.fetch_max(ns, Ordering::Relaxed);
         let Some(bar) = self.bar.as_ref().filter(|_| self.wall() >= BAR_AFTER) else { return };
         let bar = bar.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if bar.is_hidden() {

@@ -29,6 +29,15 @@ const DEFAULT_KPIS: [&str; 8] = [
 const MOST_KPIS: usize = 4;
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
+/// How long a sweep took.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Took {
+    /// In all, charts included.
+    pub wall: Duration,
+    /// Until the last run was done.
+    pub simulating: Duration,
+}
+
 /// The summary as data, for scripts. No wall time: the same sweep gives the same text.
 ///
 /// # Errors
@@ -39,7 +48,7 @@ pub fn value(summary: &SweepSummary, folder: &str) -> anyhow::Result<Value> {
 }
 
 /// A table of the points and what is true of all, for people.
-pub fn render(sweep: &Sweep, summary: &SweepSummary, folder: &str, wall: Duration, color: bool) -> String {
+pub fn render(sweep: &Sweep, summary: &SweepSummary, folder: &str, took: Took, color: bool) -> String {
     let kpis = shown_kpis(sweep, summary);
     let table = table(sweep, summary, &kpis).render();
     let mut text = String::from("\n");
@@ -69,7 +78,7 @@ pub fn render(sweep: &Sweep, summary: &SweepSummary, folder: &str, wall: Duratio
         let _ = writeln!(text, "{word} {}: {found}", best.kpi);
     }
     text.push('\n');
-    let rate = summary.runs as f64 / wall.as_secs_f64().max(1e-3);
+    let rate = summary.runs as f64 / took.simulating.as_secs_f64().max(1e-3);
     let mut fact = |name: &str, value: String| {
         let _ = writeln!(text, "{:<16}{value}", format!("{name}:"));
     };
@@ -78,7 +87,8 @@ pub fn render(sweep: &Sweep, summary: &SweepSummary, folder: &str, wall: Duratio
         fact("Partial", why.clone());
     }
     fact("Seed", summary.seed.to_string());
-    fact("Wall time", format!("{:.2}s ({rate:.1} runs/s)", wall.as_secs_f64()));
+    let (wall, simulating) = (took.wall.as_secs_f64(), took.simulating.as_secs_f64());
+    fact("Wall time", format!("{wall:.2}s ({simulating:.2}s of it simulating, {rate:.1} runs/s)"));
     fact("Files", folder.to_string());
     text
 }

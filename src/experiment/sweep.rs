@@ -120,7 +120,7 @@ pub fn run(
         }
     });
     let collector = collector.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    write_all(loaded, collector, folder)
+    pool.install(|| write_all(loaded, collector, folder))
 }
 
 /// Panics are caught where they could happen; a poisoned lock would still hold whole rows.

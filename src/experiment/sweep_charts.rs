@@ -1,5 +1,6 @@
 //! The charts of a sweep: each KPI over the values of one path, a line for every combination of the others.
 
+use rayon::prelude::*;
 use serde_json::Value as Json;
 
 use crate::plot::band::{self, BandChart, BandLine, BandPoint, BestPoint};
@@ -44,10 +45,18 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandCha
 /// They cannot be drawn or written.
 pub fn write(charts: &[(String, BandChart)], folder: &OutputFolder) -> Result<(), RunError> {
     let renderer = Renderer::default();
-    for (stem, chart) in charts {
-        let drawing = band::draw(chart);
+    // Pictures take longer than many a sweep: they are drawn side by side and written in order.
+    let drawn: Vec<_> = charts
+        .par_iter()
+        .map(|(_, chart)| {
+            let drawing = band::draw(chart);
+            let png = renderer.png(&drawing);
+            (drawing, png)
+        })
+        .collect();
+    for ((stem, _), (drawing, png)) in charts.iter().zip(drawn) {
         folder.write(&format!("{CHARTS}/{stem}.svg"), drawing.as_bytes())?;
-        let png = renderer.png(&drawing).map_err(|error| RunError::Chart(error.to_string()))?;
+        let png = png.map_err(|error| RunError::Chart(error.to_string()))?;
         folder.write(&format!("{CHARTS}/{stem}.png"), &png)?;
     }
     Ok(())

@@ -17,14 +17,31 @@ spec:
     spec: {containers: [{name: web, image: example/web:1}]}
 ";
 
+/// A file with a sweep, in a folder of its own that goes with it.
+struct Files(Vec<PathBuf>);
+
+impl std::ops::Deref for Files {
+    type Target = [PathBuf];
+
+    fn deref(&self) -> &[PathBuf] {
+        &self.0
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.0[0].parent().unwrap());
+    }
+}
+
 /// A file with this sweep, whose first line is line 5.
-fn file(test: &str, sweep: &str) -> Vec<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("kubesim-sweep-{}", std::process::id()));
+fn file(test: &str, sweep: &str) -> Files {
+    let folder = std::env::temp_dir().join(format!("kubesim-sweep-{}-{test}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(format!("{test}.yaml"));
     let head = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n";
     std::fs::write(&path, format!("{head}{sweep}\n{WEB}")).unwrap();
-    vec![path]
+    Files(vec![path])
 }
 
 fn loaded(test: &str, sweep: &str) -> LoadedSweep {
