@@ -6,6 +6,8 @@
 
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use crate::component::Draws;
 use crate::model::api::Reason;
 use crate::model::{
@@ -13,6 +15,7 @@ use crate::model::{
     Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time, Uid,
 };
 use crate::rules::admission::{self, NodeRegistration};
+use crate::rules::manifest::{self, ManifestKind, Refusal, Subresource, Surroundings};
 use crate::rules::{codec, patch, validation};
 
 use super::instance::ApiServer;
@@ -241,22 +244,18 @@ impl ApiServer {
     fn patch_manifest(
         &mut self,
         stored: &Object,
-        apply: impl FnOnce(&serde_json::Value) -> Result<serde_json::Value, String>,
+        apply: impl FnOnce(&Value) -> Result<Value, String>,
         writer: &mut Writer<'_>,
     ) -> ApiResult {
-        let patched = apply(&codec::encode(stored)).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
-        let unknown = codec::strict::unknown_fields(stored.kind(), &patched);
-        if !unknown.is_empty() {
-            let texts: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{}\"", field.path)).collect();
-            let message = format!("patch: Invalid value: strict decoding error: {}", texts.join(", "));
-            return Err(ApiError::new(Reason::Invalid, message));
-        }
-        let mut merged = codec::decode(&patched).map_err(|problems| {
+        let base = codec::encode(stored);
+        let patched = apply(&base).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
+        check_identity(&base, &patched, stored)?;
+        let judged = judge_patched(stored.kind(), &base, &patched)?;
+        let mut merged = codec::decode(&judged).map_err(|problems| {
             let texts: Vec<_> =
                 problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))
         })?;
-        check_identity(&merged, stored)?;
         keep_server_fields(&mut merged, stored);
         keep_status(&mut merged, stored);
         if !spec_differs(stored, &merged) {
@@ -419,17 +418,39 @@ fn check_uid(uid: &Uid, stored: &Object) -> Result<(), ApiError> {
     Err(ApiError::new(Reason::Conflict, message))
 }
 
+/// The object that a patch makes, judged as an update of the stored one.
+fn judge_patched(kind: Kind, base: &Value, patched: &Value) -> Result<Value, ApiError> {
+    let info = kind.info();
+    let kind = ManifestKind::find(info.api_version, info.name).expect("what is simulated is read");
+    // Classes and quotas play no part in updates of what is simulated.
+    let around = Surroundings { any_namespace: true, ..Surroundings::default() };
+    manifest::update(kind, base, patched, Subresource::Main, &around).map_err(|refusal| {
+        let texts: Vec<String> = refusal.errors().iter().map(ToString::to_string).collect();
+        let reason = match refusal {
+            Refusal::BadRequest(_) => Reason::BadRequest,
+            Refusal::Forbidden(_) => Reason::Forbidden,
+            Refusal::Invalid(_) => Reason::Invalid,
+        };
+        ApiError::new(reason, texts.join("; "))
+    })
+}
+
 /// A patch cannot make an object another one, and may say which version it is for.
-fn check_identity(merged: &Object, stored: &Object) -> Result<(), ApiError> {
-    let (new, old) = (merged.key(), stored.key());
-    if new.kind != old.kind || new.namespace != old.namespace || new.name != old.name {
-        let message = format!("the patch would make {old} into {new}, which does not match the URL");
-        return Err(ApiError::new(Reason::BadRequest, message));
+fn check_identity(base: &Value, patched: &Value, stored: &Object) -> Result<(), ApiError> {
+    for field in ["/kind", "/apiVersion", "/metadata/name", "/metadata/namespace"] {
+        let (new, old) = (patched.pointer(field), base.pointer(field));
+        if new != old {
+            let shown = |value: Option<&Value>| value.map_or("nothing".to_string(), ToString::to_string);
+            let path = field.trim_start_matches('/').replace('/', ".");
+            let message = format!("{path}: {} does not match the URL, which has {}", shown(new), shown(old));
+            return Err(ApiError::new(Reason::BadRequest, message));
+        }
     }
-    check_uid(&merged.meta().uid, stored)?;
-    let version = merged.meta().resource_version;
-    if version.0 != 0 && version != stored.meta().resource_version {
-        return Err(stale(&old));
+    let word = |field: &str| patched.pointer(field).and_then(Value::as_str).unwrap_or_default();
+    check_uid(&Uid::new(word("/metadata/uid")), stored)?;
+    let version = word("/metadata/resourceVersion");
+    if !matches!(version, "" | "0") && version != stored.meta().resource_version.0.to_string() {
+        return Err(stale(&stored.key()));
     }
     Ok(())
 }
