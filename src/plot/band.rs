@@ -123,7 +123,7 @@ fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
 /// The dark colours come first. The first line is the widest, so that it shows beside one that covers it.
 fn pen(index: usize) -> Pen {
     const ORDER: [usize; palette::MOST_SERIES] = [2, 4, 5, 1, 6, 0, 3, 7];
-    Pen { width: if index == 0 { 4 } else { 2 }, ..palette::pen(ORDER[index % ORDER.len()]) }
+    Pen { width: if index == 0 { 4 } else { 2 }, ..palette::pen(ORDER[index % ORDER.len()], palette::MOST_SERIES) }
 }
 
 /// Radius of the dots of a line.

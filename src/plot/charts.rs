@@ -1,4 +1,4 @@
-//! The charts that a run leaves behind: replicas, queues, staleness.
+//! The charts that a run leaves behind: replicas, pods, queues, staleness.
 //!
 //! With several variants the panels of one chart stand below each other on one scale, the variant in their titles.
 
@@ -31,6 +31,11 @@ pub const PODS_CACHED: &str = "kubesim_workload_pods_cached";
 pub const QUEUE_DEPTH: &str = "workqueue_depth";
 /// How old an informer's cache is; labels `process`, `kind`.
 pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
+
+/// Pods whose containers run; label `node`.
+pub const RUNNING_PODS: &str = "kubelet_running_pods";
+/// Pods in the scheduler's queues; label `queue`.
+pub const PENDING_PODS: &str = "scheduler_pending_pods";
 
 /// Most panels of one chart.
 const MOST_PANELS: usize = 6;
@@ -82,11 +87,12 @@ pub struct ChartData {
     pub marks: Vec<Mark>,
 }
 
-/// The charts of a scenario with the stems of their file names: `replicas`, `queues`, `staleness`. One for which there is
+/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `staleness`. One for which there is
 /// no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
         ("replicas", replicas(scenario, data)),
+        ("pods", pods(scenario, data)),
         ("queues", queues(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
@@ -182,7 +188,67 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
     Chart { title: "Replicas".to_string(), subtitle: scenario.to_string(), note, panels, ..Chart::default() }
 }
 
-/// Keys waiting in each work queue.
+/// Where pods are: running on nodes, or in one of the scheduler's queues.
+fn pods(scenario: &str, data: &[ChartData]) -> Chart {
+    let total = |run: &ChartData, fits: &dyn Fn(&SeriesKey) -> bool| {
+        sum(run.series.iter().filter(|(key, _)| fits(key)).map(|(_, points)| points.as_slice()))
+    };
+    let queues: BTreeSet<&str> = data
+        .iter()
+        .flat_map(|run| run.series.keys())
+        .filter(|key| key.metric == PENDING_PODS)
+        .map(|key| key.label("queue"))
+        .collect();
+    let mut named: Vec<(String, Vec<Vec<(f64, f64)>>)> = Vec::new();
+    let running = data.iter().map(|run| total(run, &|key| key.metric == RUNNING_PODS)).collect();
+    named.push(("running".to_string(), running));
+    for queue in queues {
+        let fits = |key: &SeriesKey| key.metric == PENDING_PODS && key.label("queue") == queue;
+        named.push((format!("in the scheduler: {queue}"), data.iter().map(|run| total(run, &fits)).collect()));
+    }
+    named.retain(|(_, runs)| runs.iter().flatten().any(|(_, pods)| *pods > 0.0));
+    let mut panels = Vec::new();
+    for (index, run) in data.iter().enumerate().take(MOST_PANELS) {
+        let series = named.iter().map(|(name, runs)| Series {
+            name: name.clone(),
+            style: Style::Step,
+            points: runs[index].clone(),
+        });
+        let series: Vec<Series> = series.collect();
+        if !series.is_empty() {
+            panels.push(panel(run, "", "pods", ValueKind::Counts, series));
+        }
+    }
+    let subtitle = format!("{scenario}. On all nodes together, and in the queues of the scheduler");
+    Chart { title: "Pods".to_string(), subtitle, panels, same_scale: true, ..Chart::default() }
+}
+
+/// The sum of step lines; one that has not begun, or has ended, counts nothing.
+fn sum<'a>(lines: impl Iterator<Item = &'a [(f64, f64)]>) -> Vec<(f64, f64)> {
+    let mut changes: Vec<(f64, f64)> = Vec::new();
+    for points in lines {
+        let mut before = 0.0;
+        for &(at, value) in points {
+            let value = if value.is_nan() { 0.0 } else { value };
+            changes.push((at, value - before));
+            before = value;
+        }
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut total = 0.0;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (at, change) in changes {
+        total += change;
+        match points.last_mut() {
+            Some(last) if last.0 == at => last.1 = total,
+            _ => points.push((at, total)),
+        }
+    }
+    points.dedup_by(|later, earlier| later.1 == earlier.1);
+    points
+}
+
+/// Keys waiting in each work queue that ever held one.
 fn queues(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| key.label("name").to_string();
     let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), Style::Step);
@@ -213,6 +279,9 @@ fn by_variant(
     style: Style,
 ) -> Chart {
     let (shown, mut notes) = highest(data, metric);
+    if shown.is_empty() {
+        return Chart::default();
+    }
     let mut panels = Vec::new();
     for run in data.iter().take(MOST_PANELS) {
         let series = shown.iter().map(|key| {
@@ -230,7 +299,7 @@ fn by_variant(
     Chart { note: notes.join(" "), panels, same_scale: true, ..Chart::default() }
 }
 
-/// The series of a metric with the highest peaks over all variants, the highest last (it is drawn on top), and a note on
+/// The series of a metric that are ever above zero, those with the highest peaks over all variants, the highest last (it is drawn on top), and a note on
 /// the others.
 fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<String>) {
     let keys: BTreeSet<&SeriesKey> =
@@ -239,7 +308,9 @@ fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<
         let points = data.iter().filter_map(|run| run.series.get(key)).flatten();
         points.map(|point| point.1).filter(|value| value.is_finite()).fold(0.0, f64::max)
     };
-    let mut ranked: Vec<(f64, &SeriesKey)> = keys.into_iter().map(|key| (peak(key), key)).collect();
+    let ranked = keys.into_iter().map(|key| (peak(key), key));
+    // A line along the axis says nothing.
+    let mut ranked: Vec<(f64, &SeriesKey)> = ranked.filter(|(peak, _)| *peak > 0.0).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let mut notes = Vec::new();
     if let Some((highest_hidden, _)) = ranked.get(MOST_SERIES) {

@@ -35,6 +35,11 @@ fn lost_event(variant: &str, healed: Option<f64>) -> ChartData {
         let points = [(0.0, 0.0), (0.1, depth), (0.3, 0.0), (300.0, depth), (301.0, 0.0), (end, 0.0)];
         add(QUEUE_DEPTH, &[("name", queue)], &points);
     }
+    for node in ["node-1", "node-2"] {
+        add(RUNNING_PODS, &[("node", node)], &[(0.0, 0.0), (3.5, 2.0), (120.0, 1.0), (end, 1.0)]);
+    }
+    add(PENDING_PODS, &[("queue", "unschedulable")], &[(0.0, 0.0), (0.1, 1.0), (300.0, 0.0), (end, 0.0)]);
+    add(PENDING_PODS, &[("queue", "gated")], &[(0.0, 0.0), (end, 0.0)]);
     for (process, kind) in [("kube-controller-manager", "ReplicaSet"), ("kube-scheduler", "Pod")] {
         add(STALENESS, &[("process", process), ("kind", kind)], &[(0.0, 0.0), (end, 0.0)]);
     }
@@ -50,7 +55,7 @@ fn lost_event(variant: &str, healed: Option<f64>) -> ChartData {
 fn draw_all(stem: &str, data: &[ChartData]) {
     let renderer = png::Renderer::default();
     let charts = run_charts("dropped-watch-event, seed 0", data);
-    assert_eq!(charts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["replicas", "queues", "staleness"]);
+    assert_eq!(charts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["replicas", "pods", "queues", "staleness"]);
     for (name, chart) in charts {
         let text = svg::draw(&chart);
         let image = renderer.png(&text).expect("our SVG renders");
@@ -135,10 +140,22 @@ fn what_is_left_out_is_said() {
         many.series.insert(key, vec![(0.0, f64::from(n)), (10.0, 0.0)]);
     }
     let chart = queues("x", &[many]);
-    // Peaks 0 to 10: 3 to 10 are shown, the highest of the rest is 2.
+    // Peaks 1 to 10 (the one that stays at 0 is not drawn): 3 to 10 are shown, the highest of the rest is 2.
     assert_eq!(chart.panels[0].series.len(), MOST_SERIES);
     assert_eq!(chart.panels[0].series[0].name, "q03");
-    assert!(chart.note.contains("3 more, none ever above 2."), "{}", chart.note);
+    assert!(chart.note.contains("2 more, none ever above 2."), "{}", chart.note);
+}
+
+#[test]
+fn pods_of_all_nodes_are_added_and_empty_queues_left_out() {
+    let chart = pods("x", &[lost_event("", None)]);
+    let names: Vec<&str> = chart.panels[0].series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["running", "in the scheduler: unschedulable"]);
+    // Two nodes: 0 + 0, 2 + 2, 1 + 1; the last point ends the line.
+    assert_eq!(chart.panels[0].series[0].points[..3], [(0.0, 0.0), (3.5, 4.0), (120.0, 2.0)]);
+    // A node that goes takes its pods along: 2 + 2 becomes 2.
+    let lines: [&[(f64, f64)]; 2] = [&[(0.0, 2.0)], &[(0.0, 2.0), (9.0, f64::NAN)]];
+    assert_eq!(sum(lines.into_iter()), [(0.0, 4.0), (9.0, 2.0)]);
 }
 
 #[test]

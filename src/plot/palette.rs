@@ -31,9 +31,9 @@ pub struct Pen {
 /// Most series that one panel can show so that each can be told apart.
 pub const MOST_SERIES: usize = 8;
 
-/// The pen of series number `index`. Later ones are narrower, so that an earlier one shows on both sides of a later one
+/// The pen of series number `index` of `count`. Later ones are narrower, so that an earlier one shows on both sides of a later one
 /// that covers it; dashes let it show through as well. Colours are those of Okabe and Ito (2008), light ones wide.
-pub fn pen(index: usize) -> Pen {
+pub fn pen(index: usize, count: usize) -> Pen {
     const PENS: [Pen; MOST_SERIES] = [
         Pen { colour: RGBColor(86, 180, 233), width: 9, dash: &[] },
         Pen { colour: RGBColor(230, 159, 0), width: 6, dash: &[] },
@@ -44,5 +44,11 @@ pub fn pen(index: usize) -> Pen {
         Pen { colour: RGBColor(204, 121, 167), width: 2, dash: &[2, 4] },
         Pen { colour: RGBColor(120, 60, 0), width: 2, dash: &[] },
     ];
-    PENS[index % MOST_SERIES]
+    // A few lines are told apart without the widest.
+    const WIDTHS_OF_FEW: [[u32; 2]; 2] = [[3, 3], [5, 2]];
+    let pen = PENS[index % MOST_SERIES];
+    match count {
+        1 | 2 => Pen { width: WIDTHS_OF_FEW[count - 1][index.min(1)], ..pen },
+        _ => pen,
+    }
 }

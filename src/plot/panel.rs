@@ -51,7 +51,7 @@ impl<'a> PlacedPanel<'a> {
         self.draw_grid(canvas, top);
         self.draw_flag_lines(canvas, top);
         for (index, series) in self.panel.series.iter().enumerate() {
-            self.draw_series(canvas, top, series, palette::pen(index));
+            self.draw_series(canvas, top, series, palette::pen(index, self.panel.series.len()));
         }
         self.draw_axes(canvas, top);
         self.draw_flags(canvas, top);
@@ -103,8 +103,10 @@ impl<'a> PlacedPanel<'a> {
             let y = top + item.row * ROW_HEIGHT + ROW_HEIGHT / 2;
             let (from, to) = ((item.x, y), (item.x + SWATCH, y));
             match series.style {
-                Style::Points => canvas.dot((item.x + SWATCH / 2, y), palette::pen(index).colour, 4),
-                _ => draw_line(canvas, &[from, to], palette::pen(index)),
+                Style::Points => {
+                    canvas.dot((item.x + SWATCH / 2, y), palette::pen(index, self.panel.series.len()).colour, 4)
+                }
+                _ => draw_line(canvas, &[from, to], palette::pen(index, self.panel.series.len())),
             }
             canvas.text(&item.text, (item.x + SWATCH + 6, y), LABEL_SIZE, palette::INK, Align::Left);
         }
