@@ -188,6 +188,9 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
     Chart { title: "Replicas".to_string(), subtitle: scenario.to_string(), note, panels, ..Chart::default() }
 }
 
+/// Seconds since the start, and value.
+type Points = Vec<(f64, f64)>;
+
 /// Where pods are: running on nodes, or in one of the scheduler's queues.
 fn pods(scenario: &str, data: &[ChartData]) -> Chart {
     let total = |run: &ChartData, fits: &dyn Fn(&SeriesKey) -> bool| {
@@ -199,7 +202,7 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         .filter(|key| key.metric == PENDING_PODS)
         .map(|key| key.label("queue"))
         .collect();
-    let mut named: Vec<(String, Vec<Vec<(f64, f64)>>)> = Vec::new();
+    let mut named: Vec<(String, Vec<Points>)> = Vec::new();
     let running = data.iter().map(|run| total(run, &|key| key.metric == RUNNING_PODS)).collect();
     named.push(("running".to_string(), running));
     for queue in queues {
