@@ -70,7 +70,7 @@ fn several_scenarios_are_checked_one_by_one() {
         ("./a.yaml: fine: 1 scenario, 1 object of 1 kind\n", "./b.yaml: fine: 1 scenario, 1 object of 1 kind\n");
     assert_eq!(
         (done.code, done.out),
-        (2, format!("{a}{b}./c.yaml: 1 error; docs/errors.md explains their codes\n")),
+        (2, format!("{a}{b}./c.yaml: 1 error; `kubesim explain E0002` tells more of a code\n")),
         "{}",
         done.err
     );
@@ -80,7 +80,7 @@ fn several_scenarios_are_checked_one_by_one() {
     let done = kubesim(&folder, &["check", "a.yaml", "c.yaml"]);
     assert_eq!(
         (done.code, done.out.as_str()),
-        (2, "a.yaml and 1 more file: 1 error; docs/errors.md explains their codes\n")
+        (2, "a.yaml and 1 more file: 1 error; `kubesim explain E0009` tells more of a code\n")
     );
     assert!(done.err.contains("error[E0009]: metadata.name: pod/p is given twice"), "{}", done.err);
 }
@@ -164,4 +164,31 @@ fn the_schema_is_printed_as_it_is_committed() {
     assert!(done.code == 0 && done.out == committed, "{}", done.err);
     let schema: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+}
+
+#[test]
+fn codes_are_explained() {
+    let folder = folder("codes");
+    let done = kubesim(&folder, &["explain", "e0009"]);
+    assert!(done.code == 0 && done.out.starts_with("E0009: object given twice\n\n"), "{}{}", done.out, done.err);
+    let done = kubesim(&folder, &["explain", "E9999"]);
+    assert!(done.code == 2 && done.err.contains("there is no code E9999"), "{}", done.err);
+}
+
+#[test]
+fn what_a_timeline_applies_and_a_bad_value_that_is_set_are_named() {
+    let folder = folder("applied");
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec: {serviceName: s, selector: {matchLabels: \
+               {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}\n";
+    fs::write(folder.join("more.yaml"), format!("{POD}---\n{set}")).unwrap();
+    let scenario =
+        "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec: {timeline: [{at: 1s, kubectl: apply -f more.yaml}]}\n";
+    fs::write(folder.join("s.yaml"), scenario).unwrap();
+    let done = kubesim(&folder, &["check", "s.yaml"]);
+    let wanted = "`more.yaml`: apps/v1 StatefulSet: not simulated yet; 1 object is left out";
+    assert!(done.code == 0 && done.err.contains(wanted), "{}", done.err);
+    let request = "--set=pod/p:spec.containers[0].resources.requests.cpu=slow";
+    fs::write(folder.join("p.yaml"), POD).unwrap();
+    let done = kubesim(&folder, &["check", "p.yaml", request]);
+    assert!(done.code == 2 && done.err.contains("--> --set:1:1"), "{}", done.err);
 }

@@ -504,3 +504,16 @@ proptest! {
         prop_assert_eq!(back.as_ref(), Ok(&value), "{}", text);
     }
 }
+
+#[test]
+fn a_run_keeps_the_classes_by_which_its_pods_were_judged() {
+    let folder = folder("classes");
+    let text = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n---\n\
+                apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n\
+                spec: {priorityClassName: high, containers: [{name: c, image: i}]}\n";
+    fs::write(folder.join("pc.yaml"), text).unwrap();
+    let done = kubesim(&folder, &["run", "pc.yaml"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let done = kubesim(&folder, &["get", "pods", "output/pc"]);
+    assert!(done.code == 0 && done.out.contains("Running"), "{}{}", done.out, done.err);
+}

@@ -86,7 +86,7 @@ pub enum Command {
     /// Print why a pod of a finished run is on its node, or on none
     #[command(
         help_template = COMMAND_TEMPLATE,
-        override_usage = "kubesim explain [NAMESPACE/]pod/NAME (DIR | --in=DIR) [options]",
+        override_usage = "kubesim explain [NAMESPACE/]pod/NAME (DIR | --in=DIR) [options]\n       kubesim explain CODE",
         before_help = super::explain::EXAMPLES,
         next_line_help = true
     )]

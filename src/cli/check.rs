@@ -111,7 +111,12 @@ fn line(group: &Group) -> String {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     match errors {
         0 => format!("{name}: fine: {}", contents(&group.examined.found)),
-        _ => format!("{name}: {}; docs/errors.md explains their codes", counted(errors, "error")),
+        _ => {
+            let codes =
+                problems.iter().filter(|problem| problem.severity == Severity::Error).map(|problem| problem.code);
+            let first = codes.min().unwrap_or_default();
+            format!("{name}: {}; `kubesim explain {first}` tells more of a code", counted(errors, "error"))
+        }
     }
 }
 

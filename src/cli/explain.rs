@@ -15,6 +15,7 @@ use crate::model::{Kind, Span};
 use crate::report::explain;
 use crate::report::explain::{Attempt, Explanation, Line, Out};
 use crate::rules::suggest;
+use crate::scenario::diagnostic::CODES;
 use crate::scenario::references;
 
 /// Examples in its help.
@@ -25,6 +26,9 @@ pub const EXAMPLES: &str = "  \
   # Why had it no node a minute after the start?
   kubesim explain pod/ml-training --at=1m --in=output/ml-training --variant=full
 
+  # What does the code of an error mean?
+  kubesim explain E0011
+
   # Every attempt to find a node, as data
   kubesim explain shop/pod/web-0 output/shop --all -o json";
 
@@ -34,11 +38,11 @@ const PODS_SHOWN: usize = 5;
 /// Arguments of `kubesim explain`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct ExplainArguments {
-    /// The pod
-    #[arg(value_name = "[NAMESPACE/]pod/NAME")]
+    /// The pod, or the code of an error
+    #[arg(value_name = "[NAMESPACE/]pod/NAME | CODE")]
     pub object: String,
     /// Folder of the results
-    #[arg(value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
+    #[arg(value_name = "DIR", conflicts_with = "folder")]
     pub dir: Option<PathBuf>,
     /// Folder of the results
     #[arg(long = "in", value_name = "DIR", id = "folder")]
@@ -65,6 +69,9 @@ pub struct ExplainArguments {
 /// # Errors
 /// The pod's name cannot be read, the folder holds no run, or there is no such pod.
 pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
+    if let Some(text) = explain_code(&arguments.object)? {
+        return print(&text).map(|()| Exit::Done);
+    }
     let object = references::parse_object(&arguments.object).map_err(|(message, help)| match help {
         Some(help) => anyhow!("{message} ({help})"),
         None => anyhow!(message),
@@ -94,6 +101,19 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Format::Yaml => data::to_yaml(&value()?)?,
     })?;
     Ok(Exit::Done)
+}
+
+/// What there is to say about the code of an error; `None` if the word is none.
+fn explain_code(word: &str) -> anyhow::Result<Option<String>> {
+    let is_code =
+        word.len() == 5 && word.starts_with(['E', 'e']) && word[1..].bytes().all(|byte| byte.is_ascii_digit());
+    if !is_code {
+        return Ok(None);
+    }
+    let found = CODES.iter().find(|info| info.text.eq_ignore_ascii_case(word));
+    let last = CODES.last().map_or("", |info| info.text);
+    let info = found.with_context(|| format!("there is no code {word}: they go from E0001 to {last}"))?;
+    Ok(Some(format!("{}: {}\n\n{}\n\n{}\n", info.text, info.title, info.meaning, info.way_out)))
 }
 
 /// ` (its pods: a, b)`, for what has pods: those whose name begins with its own.

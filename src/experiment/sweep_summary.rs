@@ -241,10 +241,13 @@ fn set_at(sweep: &Sweep, point: usize) -> Map<String, Json> {
     values.map(|(axis, index)| (axis.path.clone(), axis.values[index].clone())).collect()
 }
 
-/// The first of the points with the best mean.
+/// The first of the points with the best mean. Points where an expectation was not met only count when it was met nowhere:
+/// a setting that does not work is no good setting.
 fn best(goal: &Goal, sweep: &Sweep, points: &[PointSummary]) -> Best {
     let mut found: Option<(usize, KpiStatistics, f64)> = None;
-    for point in points {
+    let works = |point: &PointSummary| point.runs_unmet == 0;
+    let any_works = points.iter().any(|point| works(point) && point.whole(goal.kpi).is_some());
+    for point in points.iter().filter(|point| works(point) || !any_works) {
         let Some(statistics) = point.whole(goal.kpi) else { continue };
         let Some(mean) = statistics.mean.0 else { continue };
         let is_better = found.as_ref().is_none_or(|(_, _, best)| match goal.wish {
@@ -283,6 +286,11 @@ fn notices(summary: &SweepSummary) -> Vec<String> {
         if count > 0 {
             notices.push(format!("{count} of {} runs {what}", summary.runs));
         }
+    }
+    let failing = summary.points.iter().filter(|point| point.runs_unmet > 0).count();
+    if failing > 0 && !summary.best.is_empty() {
+        let left_out = if failing < summary.points.len() { "they are not called best" } else { "no point met all" };
+        notices.push(format!("expectations were not met at {failing} of {} points: {left_out}", summary.points.len()));
     }
     for best in summary.best.iter().filter(|best| best.point.is_none()) {
         notices.push(format!("no point measured {} in all its runs: none is called best", best.kpi));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Source, Time, find_condition};
 
 /// A pod: a spec shared with all pods of its template, and the few values that change.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pod {
     /// Metadata.
     pub meta: Meta,

@@ -21,6 +21,10 @@ pub const NODE_CPU: &str = "8";
 pub const NODE_MEMORY: &str = "32Gi";
 /// Most pods of a node.
 pub const NODE_PODS: i64 = 110;
+/// `kubernetes.io/os` of a node.
+pub const NODE_OS: &str = "linux";
+/// `kubernetes.io/arch` of a node.
+pub const NODE_ARCHITECTURE: &str = "amd64";
 /// Client to API server.
 pub const REQUEST: Span = Span::from_milliseconds(2);
 /// Commit to etcd.
@@ -118,6 +122,13 @@ pub fn rows() -> Vec<Row> {
         row("`spec.nodes[].cpu`", NODE_CPU, OURS, "CPU of a node"),
         row("`spec.nodes[].memory`", NODE_MEMORY, OURS, "memory of a node"),
         row("`spec.nodes[].pods`", NODE_PODS, KUBERNETES, "most pods of a node (kubelet's maxPods)"),
+        row(
+            "`kubernetes.io/os` of a node",
+            NODE_OS,
+            OURS,
+            "label of nodes that have none, `beta.kubernetes.io/os` too",
+        ),
+        row("`kubernetes.io/arch` of a node", NODE_ARCHITECTURE, OURS, "the same, `beta.kubernetes.io/arch` too"),
         row("`spec.controlPlane.apiServer.request`", REQUEST, OURS, "client to API server"),
         row("`spec.controlPlane.apiServer.commit`", COMMIT, OURS, "commit to etcd, writes only"),
         row("`spec.controlPlane.apiServer.reply`", REPLY, OURS, "API server to client"),

@@ -12,7 +12,7 @@ use super::examine::Found;
 use super::file;
 use super::files::{self, NotFound};
 use super::input::{self, ReadFile};
-use super::manifests::{self, Manifest, Manifests};
+use super::manifests::{self, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
 use super::resolved::{AppliedFiles, Parts, Resolved};
@@ -363,6 +363,7 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     let resolved = Resolved::new(Parts {
         scenario: &written,
         manifests: std::mem::take(&mut input.manifests.list),
+        others: std::mem::take(&mut input.manifests.others),
         default_name: &input.default_name,
         nodes: input.nodes.as_ref(),
         overrides: &input.overrides,
@@ -392,17 +393,9 @@ impl Worlds<'_> {
             }
         }
         let others = &self.input.manifests.others;
-        manifests::check_unique(&manifests, others, &mut self.problems.borrow_mut());
-        let around = manifests::surroundings(&manifests, others);
-        let changed = |manifest: &&Manifest| is_first || !manifest.document.set_at.is_empty();
-        manifests.iter().filter(changed).for_each(|manifest| {
-            manifests::check_fields(manifest, &around, &mut self.problems.borrow_mut());
-        });
-        others.iter().filter(|_| is_first).for_each(|other| {
-            manifests::check_other(other, &around, &mut self.problems.borrow_mut());
-        });
-        if is_first {
-            manifests::check_together(&manifests, others, &mut self.problems.borrow_mut());
+        match is_first {
+            true => manifests::check_all(&manifests, others, &[], &mut self.problems.borrow_mut()),
+            false => manifests::check_again(&manifests, others, &mut self.problems.borrow_mut()),
         }
         let file = file::read(&Entry::root(&scenario, self.problems));
         let world = resolve::World {

@@ -90,6 +90,7 @@ pub fn load_sweep(
     let mut resolved = Resolved::new(Parts {
         scenario: &written,
         manifests: std::mem::take(&mut input.manifests.list),
+        others: std::mem::take(&mut input.manifests.others),
         default_name: &input.default_name,
         nodes: input.nodes.as_ref(),
         overrides: &input.overrides,

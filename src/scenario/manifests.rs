@@ -63,6 +63,9 @@ pub fn collect(documents: Vec<Document>, problems: &mut Diagnostics) -> Manifest
             Identity::Wrong => {}
         }
     }
+    if manifests.list.is_empty() && !manifests.others.is_empty() {
+        manifests.notices.push("no manifest is of a kind that is simulated yet".to_string());
+    }
     manifests.notices.extend(skipped.into_iter().map(|(what, count, custom)| {
         let objects = if count == 1 { "1 object is".to_string() } else { format!("{count} objects are") };
         let why = if custom { "a custom resource" } else { "not simulated yet" };
@@ -189,15 +192,15 @@ fn read_other(mut document: Document) -> Other {
 }
 
 /// What admission looks at beside an object: all objects that the files describe.
-pub fn surroundings(list: &[Manifest], others: &[Other]) -> Surroundings {
+fn surroundings<'a>(list: &'a [Manifest], others: impl Iterator<Item = &'a Other>) -> Surroundings {
     let simulated = list.iter().map(|manifest| &manifest.document.value);
-    let rest = others.iter().map(|other| &other.document.value);
+    let rest = others.map(|other| &other.document.value);
     // Namespaces that no file describes are made, with a notice.
     Surroundings { any_namespace: true, ..Surroundings::among(simulated.chain(rest)) }
 }
 
 /// Adds a problem for each field of a simulated object that the API server would refuse.
-pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagnostics) {
+fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagnostics) {
     let document = &manifest.document;
     let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = ManifestKind::find(word("apiVersion"), word("kind")) else { return };
@@ -219,7 +222,7 @@ pub fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut D
 
 /// Adds a problem for each field that the API server would refuse in an object that is not simulated, or that the makers of
 /// its kind would.
-pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
+fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
     let Some(kind) = other.kind else { return };
     if check_document(kind, &other.document, around, problems) {
         let mut errors = Errors::default();
@@ -228,8 +231,25 @@ pub fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnost
     }
 }
 
+/// Adds everything that is wrong with manifests that come together, beside others that are there.
+pub fn check_all(list: &[Manifest], others: &[Other], beside: &[Other], problems: &mut Diagnostics) {
+    check_unique(list, others, problems);
+    let around = surroundings(list, beside.iter().chain(others));
+    list.iter().for_each(|manifest| check_fields(manifest, &around, problems));
+    others.iter().for_each(|other| check_other(other, &around, problems));
+    check_together(list, others, problems);
+}
+
+/// As [`check_all`], once manifests were checked and values were set in some of them.
+pub fn check_again(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
+    check_unique(list, others, problems);
+    let around = surroundings(list, others.iter());
+    let changed = list.iter().filter(|manifest| !manifest.document.set_at.is_empty());
+    changed.for_each(|manifest| check_fields(manifest, &around, problems));
+}
+
 /// Adds a problem for each object that may not be there beside another one.
-pub fn check_together(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
+fn check_together(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
     let documents = list.iter().map(|manifest| &manifest.document).chain(others.iter().map(|other| &other.document));
     let documents: Vec<&Document> = documents.collect();
     let objects: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
@@ -274,6 +294,8 @@ pub fn unmodelled_notices<'a>(objects: impl Iterator<Item = (&'a ObjectRef, &'a 
     let mut places: BTreeMap<(Kind, unmodelled::Unmodelled), usize> = BTreeMap::new();
     for (object, value) in objects {
         for field in unmodelled::fields(object.kind, value) {
+            // Items of a list that say the same share a line, too.
+            let field = unmodelled::Unmodelled { path: without_indexes(&field.path), ..field };
             let index = *places.entry((object.kind, field.clone())).or_insert_with(|| {
                 found.push((field, BTreeSet::new(), object));
                 found.len() - 1
@@ -292,8 +314,18 @@ pub fn unmodelled_notices<'a>(objects: impl Iterator<Item = (&'a ObjectRef, &'a 
     found.into_iter().map(text).collect()
 }
 
+/// `containers[2].env[7]` as `containers[*].env[*]`.
+fn without_indexes(path: &str) -> String {
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |path, part| match part.split_once(']') {
+        Some((index, rest)) if index.bytes().all(|byte| byte.is_ascii_digit()) => format!("{path}[*]{rest}"),
+        _ => format!("{path}[{part}"),
+    })
+}
+
 /// Adds a problem for each object that is given twice.
-pub fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
+fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
     let mut seen: BTreeMap<(String, String, String, String), &Document> = BTreeMap::new();
     let documents = list.iter().map(|manifest| &manifest.document).chain(others.iter().map(|other| &other.document));
     for document in documents {

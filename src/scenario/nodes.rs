@@ -197,7 +197,7 @@ pub fn manifests(groups: &[NodeGroup]) -> Vec<Value> {
 
 fn manifest(name: &str, group: &NodeGroup) -> Value {
     let mut labels = group.labels.clone();
-    labels.entry("kubernetes.io/hostname").or_insert_with(|| name.into());
+    add_kubelet_labels(&mut labels, name);
     let resources = json!({"cpu": group.cpu, "memory": group.memory, "pods": group.pods.to_string()});
     let mut spec = Map::new();
     if !group.taints.is_empty() {
@@ -222,10 +222,31 @@ fn ready_condition() -> Value {
     json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"})
 }
 
-/// Fills in what the kubelet of a Node manifest would have reported: allocatable from capacity, and that it is ready, unless
-/// the manifest says that it is not.
+/// Labels that a kubelet gives its node.
+///
+/// Upstream: pkg/kubelet/kubelet_node_status.go (`initialNode`, `updateDefaultLabels`), v1.36.
+fn add_kubelet_labels(labels: &mut Map<String, Value>, name: &str) {
+    for (label, value) in [
+        ("kubernetes.io/hostname", name),
+        ("kubernetes.io/os", defaults::NODE_OS),
+        ("kubernetes.io/arch", defaults::NODE_ARCHITECTURE),
+        ("beta.kubernetes.io/os", defaults::NODE_OS),
+        ("beta.kubernetes.io/arch", defaults::NODE_ARCHITECTURE),
+    ] {
+        labels.entry(label).or_insert_with(|| value.into());
+    }
+}
+
+/// Fills in what the kubelet of a Node manifest would have reported: its labels, allocatable from capacity, and that it is
+/// ready, unless the manifest says that it is not.
 pub fn complete(manifest: &mut Value) {
     let Some(object) = manifest.as_object_mut() else { return };
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(name) = metadata.get("name").and_then(Value::as_str).map(String::from)
+        && let Some(labels) = metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut()
+    {
+        add_kubelet_labels(labels, &name);
+    }
     let status = object.entry("status").or_insert_with(|| json!({}));
     let Some(status) = status.as_object_mut() else { return };
     if let Some(capacity) = status.get("capacity").cloned() {

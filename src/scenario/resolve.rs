@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::defaults;
-use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::join;
 use super::expectations;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
@@ -21,7 +21,8 @@ use super::resolved::AppliedFiles;
 use super::yaml::{self, Document, Part, Place};
 use crate::kubectl::parser::{self, CommandError, Context};
 use crate::model::{Distribution, Kind, Span, Time};
-use crate::rules::{codec, suggest, timestamp};
+use crate::rules::manifest::{ManifestKind, Reason, types};
+use crate::rules::{suggest, timestamp};
 use crate::sim::plan::{
     Command, CommandVerb, ComponentPlan, ContainerRule, ContainerTimes, End, Expectation, FaultPlan, KubeletPlan,
     Latency, Plan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan, TimelineEntry,
@@ -298,9 +299,13 @@ impl World<'_> {
                 }
             };
             if let CommandVerb::Patch { target, patch, .. } = &command.verb {
-                for field in codec::strict::unknown_fields(target.kind, patch) {
-                    let message = format!("unknown field `{}` in the patch of a {}", field.path, target.kind);
-                    self.add(self.problem(Code::UnknownField, &path, message).maybe_help(field.help));
+                for error in types::read_patch(ManifestKind::of(target.kind), patch) {
+                    let (code, what) = match error.reason {
+                        Reason::UnknownField => (Code::UnknownField, format!("unknown field `{}`", error.path)),
+                        _ => (Code::BadCommand, error.to_string()),
+                    };
+                    let message = format!("{what} in the patch of a {}", target.kind);
+                    self.add(self.problem(code, &path, message).maybe_help(error.help));
                 }
             }
             match (&mut command.verb, item.pick) {
@@ -326,12 +331,13 @@ impl World<'_> {
         let mut found: Vec<Arc<Value>> = Vec::new();
         for documents in documents {
             let manifests = manifests::collect(documents, &mut problems);
-            let others: Vec<_> = self.input.manifests.others.iter().chain(&manifests.others).cloned().collect();
-            let around = manifests::surroundings(&manifests.list, &others);
-            manifests.list.iter().for_each(|manifest| manifests::check_fields(manifest, &around, &mut problems));
-            manifests.others.iter().for_each(|other| manifests::check_other(other, &around, &mut problems));
-            manifests::check_together(&manifests.list, &manifests.others, &mut problems);
-            manifests::check_unique(&manifests.list, &manifests.others, &mut problems);
+            for notice in &manifests.notices {
+                let mut notice = Diagnostic::error(Code::NotSimulated, format!("`{named}`: {notice}"));
+                notice.severity = Severity::Notice;
+                problems.push(notice);
+            }
+            let beside = &self.input.manifests.others;
+            manifests::check_all(&manifests.list, &manifests.others, beside, &mut problems);
             found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
         }
         let failed = problems.has_errors();

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::load::Overrides;
-use super::manifests::Manifest;
+use super::manifests::{Manifest, Other};
 use super::nodes::NodeGroup;
 use super::set;
 use super::yaml::Document;
 use super::{defaults, distribution};
 use crate::model::Distribution;
+use crate::rules::manifest::admission;
 use crate::rules::yaml_text::{self, Remarks};
 
 /// The name of the file in a folder of results.
@@ -63,6 +64,8 @@ pub(super) struct Parts<'a> {
     pub scenario: &'a Document,
     /// Manifests in the order of the files, `--set` included.
     pub manifests: Vec<Manifest>,
+    /// Manifests of kinds that are not simulated. Those by which others are judged stay in the stream.
+    pub others: Vec<Other>,
     /// Name when the scenario has none.
     pub default_name: &'a str,
     /// `--nodes`.
@@ -98,7 +101,9 @@ impl Resolved {
             }
             (manifest.document.value, remarks)
         });
-        Resolved { scenario, remarks: filler.remarks, manifests: manifests.collect(), head }
+        let others = parts.others.into_iter().map(|other| other.document.value).filter(admission::is_looked_at);
+        let manifests = manifests.chain(others.map(|value| (value, Remarks::default()))).collect();
+        Resolved { scenario, remarks: filler.remarks, manifests, head }
     }
 
     /// A field of `spec` that the command line gives instead of the files, in variants too.

@@ -86,6 +86,10 @@ fn set_in(root: &mut Value, path: &str, new: &Value) -> Result<String, (String, 
             return Ok(made.unwrap_or(format!("{canonical}[{index}]")));
         }
         if place.is_null() {
+            if step.parse::<usize>().is_ok() {
+                let message = format!("`{canonical}` is not given: it has no [{step}]");
+                return Err((message, Some(format!("give the whole list: '{canonical}=[{{...}}]'"))));
+            }
             made = made.or_else(|| Some(canonical.clone()).filter(|path| !path.is_empty()));
             *place = Value::Object(Map::new());
         }
@@ -225,6 +229,7 @@ mod tests {
         check("spec.list[2].x", Err("`spec.list` has 2 items: there is no [2]"));
         check("spec.list.c", Err("`spec.list` has no item named `c`"));
         check("spec.n.x", Err("`spec.n` is a plain value and has no `x`"));
+        check("spec.none[0].x", Err("`spec.none` is not given: it has no [0]"));
         check("spec..x", Err("`spec..x` is not a path"));
     }
 

@@ -1,7 +1,7 @@
 //! `spec.sweep`: which settings to try, how often, and what is wanted of them.
 //!
-//! Read in this order: [`Sweep`] (what the scenario says), [`Sweep::settings`] (a point of the grid as settings, which are
-//! those of variants and `--set`), and `load_sweep` in [`super::load_sweep`], which resolves every point to a plan.
+//! Read in this order: [`Sweep`] (what the scenario says), `Sweep::settings` (a point of the grid as settings, which are
+//! those of variants and `--set`), and `load_sweep` in [`super::load_sweep()`], which resolves every point to a plan.
 
 use serde_json::Value;
 

@@ -414,7 +414,7 @@ fn fields_without_effect_are_a_notice() {
     let notices = folder.load("s.yaml", &Overrides::default()).expect("it can be run").notices;
     for expected in [
         "pod/p and 1 other: spec.schedulerName is not modelled: no such scheduler runs: pods stay Pending",
-        "pod/p and 1 other: spec.containers[0].livenessProbe is not modelled: the probe is not run: no container is \
+        "pod/p and 1 other: spec.containers[*].livenessProbe is not modelled: the probe is not run: no container is \
          restarted",
     ] {
         assert!(notices.iter().any(|notice| notice == expected), "{expected}\n---\n{notices:?}");

@@ -86,7 +86,7 @@ pub enum Part {
 impl Document {
     /// The place of a field; of its nearest parent that is there when it is not.
     pub fn find(&self, path: &str, part: Part) -> (Arc<Source>, Mark) {
-        let set = self.set_at.iter().rev().find(|(prefix, _, _)| is_prefix(prefix, path));
+        let set = self.set_at.iter().rev().find(|(set, _, _)| is_set_at(set, path));
         if let Some((_, source, mark)) = set {
             return (source.clone(), *mark);
         }
@@ -99,6 +99,12 @@ impl Document {
         let separator = if self.item.is_empty() || path.is_empty() || path.starts_with('[') { "" } else { "." };
         Diagnostic::error(code, message).at(&source, mark).path(format!("{}{separator}{path}", self.item))
     }
+}
+
+/// Whether a path leads to a place or into it; keys in brackets are like those behind dots.
+fn is_set_at(set: &str, path: &str) -> bool {
+    let plain = |path: &str| path.replace('[', ".").replace(']', "");
+    is_prefix(&plain(set), &plain(path))
 }
 
 fn is_prefix(prefix: &str, path: &str) -> bool {

@@ -26,6 +26,11 @@ pub use service_account::TOKEN_VOLUME;
 const KINDS: [&str; 7] =
     ["LimitRange", "Namespace", "PriorityClass", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageClass"];
 
+/// Whether plugins look at this object when they judge others.
+pub fn is_looked_at(object: &Value) -> bool {
+    KINDS.contains(&object["kind"].as_str().unwrap_or_default())
+}
+
 /// What admission plugins look at beside the object: the objects of the cluster, as stored.
 #[derive(Clone, Default, Debug)]
 pub struct Surroundings {
@@ -38,8 +43,10 @@ pub struct Surroundings {
 impl Surroundings {
     /// Of all objects, those that plugins look at.
     pub fn among<'a>(objects: impl Iterator<Item = &'a Value>) -> Surroundings {
-        let of_interest = |object: &&Value| KINDS.contains(&object["kind"].as_str().unwrap_or_default());
-        Surroundings { objects: objects.filter(of_interest).cloned().collect(), ..Surroundings::default() }
+        Surroundings {
+            objects: objects.filter(|object| is_looked_at(object)).cloned().collect(),
+            ..Surroundings::default()
+        }
     }
 
     /// Objects of a kind, in the given order.

@@ -138,7 +138,11 @@ pub fn check_template(spec: &Field<'_>, kind: &str, errors: &mut Errors) {
 
 fn check_runs_forever(template: &Field<'_>, kind: &str, errors: &mut Errors) {
     let spec = template.get("spec");
-    values::check_given_word(&spec.get("restartPolicy"), &["Always"], errors);
+    let policy = spec.get("restartPolicy");
+    // A word that no pod may have was refused with the template.
+    if matches!(policy.text(), "OnFailure" | "Never") {
+        errors.not_supported(&policy, &["Always"]);
+    }
     let deadline = spec.get("activeDeadlineSeconds");
     if deadline.is_given() {
         errors.forbidden(&deadline, &format!("activeDeadlineSeconds in {kind} is not supported"));
