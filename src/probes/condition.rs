@@ -78,11 +78,6 @@ pub enum ConditionError {
 }
 
 impl ConditionError {
-    /// Whether an object that it names has not existed so far.
-    pub fn is_never_existed(&self) -> bool {
-        matches!(self, ConditionError::NoReading(NoReading::NeverExisted(..)))
-    }
-
     /// Whether an object that it names is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self, ConditionError::NoReading(NoReading::Gone(_)))
