@@ -132,9 +132,9 @@ impl Diagnostic {
         }
     }
 
-    /// This problem at a place.
+    /// This problem at a place. What no file holds (line 0) has none.
     pub fn at(mut self, source: &Arc<Source>, mark: Mark) -> Diagnostic {
-        self.place = Some((source.clone(), mark));
+        self.place = (mark.line > 0).then(|| (source.clone(), mark));
         self
     }
 
