@@ -364,7 +364,7 @@ fn check_function(name: &str, is_method: bool) -> Result<(), String> {
     if known.contains(&name) {
         return Ok(());
     }
-    let help = suggest::nearest(name, known).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    let help = suggest::did_you_mean(name, known).map_or(String::new(), |help| format!(" ({help})"));
     Err(format!("unknown function `{name}`{help}"))
 }
 
