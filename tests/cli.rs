@@ -2,11 +2,15 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
 use serde_json::Value;
+
+use program::{bytes, empty_folder, kubesim};
 
 /// A Deployment of two on the default nodes; `{expect}` is one expectation, `{spec}` more of the spec.
 const SMALL: &str = r#"apiVersion: kubesim.dev/v1alpha1
@@ -29,12 +33,8 @@ spec:
 const MET: &str = r#"{at: 1m, that: 'object("deployment/api").status.readyReplicas == 2'}"#;
 const NOT_MET: &str = r#"{at: 1m, that: 'object("deployment/api").status.readyReplicas == 3'}"#;
 
-/// An empty folder for a test.
 fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    empty_folder("cli", test)
 }
 
 /// Such a folder with small.yaml in it.
@@ -44,41 +44,11 @@ fn small(test: &str, expect: &str) -> PathBuf {
     folder
 }
 
-/// What a command line did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn kubesim(folder: &Path, line: &[&str]) -> Done {
-    let output = Command::new(env!("CARGO_BIN_EXE_kubesim")).current_dir(folder).args(line).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
-}
-
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = entries.collect();
     names.sort();
     names
-}
-
-/// All files below a folder with their bytes.
-fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push((path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap())),
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 fn json(path: &Path) -> Value {

@@ -2,41 +2,22 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
 use serde_json::Value;
+
+use program::{empty_folder, kubesim, kubesim_fed};
 
 const SCENARIO: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec: {duration: 1m}\n";
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
 const KUBELET: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-/// An empty folder for a test.
 fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("front-door").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-/// What a command line did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn kubesim(folder: &Path, line: &[&str]) -> Done {
-    kubesim_fed(folder, line, "")
-}
-
-/// With a text on standard input.
-fn kubesim_fed(folder: &Path, line: &[&str], input: &str) -> Done {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kubesim"));
-    let output = command.current_dir(folder).args(line).write_stdin(input).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    empty_folder("front-door", test)
 }
 
 #[test]

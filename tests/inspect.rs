@@ -2,12 +2,14 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "common/program.rs"]
+mod program;
+
 mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
 use kubesim::experiment::replay::Replay;
 use kubesim::model::Span;
 use kubesim::scenario::{Overrides, load};
@@ -16,25 +18,10 @@ use serde_json::Value;
 
 use common::{assert_same_end, hash, plans, run, scenario, scenario_files};
 
-/// An empty folder for a test.
+use program::{empty_folder, kubesim};
+
 fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inspect").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-/// What a command line did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn kubesim(folder: &Path, line: &[&str]) -> Done {
-    let output = Command::new(env!("CARGO_BIN_EXE_kubesim")).current_dir(folder).args(line).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    empty_folder("inspect", test)
 }
 
 fn ok(folder: &Path, line: &[&str]) -> String {

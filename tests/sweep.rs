@@ -3,6 +3,9 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
+#[path = "common/program.rs"]
+mod program;
+
 mod common;
 
 use std::fs;
@@ -10,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
-use assert_cmd::Command;
 use kubesim::experiment::statistics::{Moments, Quantiles};
 use serde_json::Value;
+
+use program::{bytes, empty_folder, kubesim};
 
 /// Two Deployments whose reconciles take a time that is drawn; `{sweep}` is the sweep.
 const SMALL: &str = r#"apiVersion: kubesim.dev/v1alpha1
@@ -59,41 +63,9 @@ fn grid() -> String {
 
 /// An empty folder for a test with small.yaml in it.
 fn small(test: &str, sweep: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    let folder = empty_folder("sweep", test);
     fs::write(folder.join("small.yaml"), SMALL.replace("{sweep}", sweep)).unwrap();
     folder
-}
-
-/// What a command line did.
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn kubesim(folder: &Path, line: &[&str]) -> Done {
-    let output = Command::new(env!("CARGO_BIN_EXE_kubesim")).current_dir(folder).args(line).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-/// All files below a folder with their bytes.
-fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push((path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap())),
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 fn json(path: &Path) -> Value {

@@ -7,7 +7,7 @@
 //! ADDED, one that makes it stop matching is DELETED with the old content and the new resourceVersion.
 
 use crate::model::api::ObjectSelector;
-use crate::model::{Cause, Key, Kind, Map, Object, Rv, Time};
+use crate::model::{Cause, Key, Kind, Map, Object, Time};
 
 use super::etcd::LogEntry;
 
@@ -94,9 +94,4 @@ pub(super) fn event_of(entry: &LogEntry, event_type: EventKind) -> WatchEvent {
         _ => entry.object.clone(),
     };
     WatchEvent { event_type, object, committed_at: entry.committed_at, cause: entry.cause }
-}
-
-/// The version of an event.
-pub fn event_rv(event: &WatchEvent) -> Rv {
-    event.object.meta().resource_version
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::inspect::arguments;
+use super::inspect::arguments::{self, InstantArguments};
 use crate::model::Span;
 use crate::rules::go_duration;
 
@@ -236,15 +236,9 @@ pub struct WhyArguments {
     /// Folder of the results
     #[arg(value_name = "DIR", required_unless_present = "folder", conflicts_with = "folder")]
     pub dir: Option<PathBuf>,
-    /// Folder of the results
-    #[arg(long = "in", value_name = "DIR", id = "folder")]
-    pub folder: Option<PathBuf>,
-    /// Ask about this instant, counted from the start of the run, for example 3m; by default about its end
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub at: Option<Span>,
-    /// Variant of the scenario, where it has several
-    #[arg(long, value_name = "NAME")]
-    pub variant: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub instant: InstantArguments,
     /// Show at most this many lines; the root is always there, 0 shows all
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub limit: usize,

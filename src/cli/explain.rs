@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::Args;
 
-use super::args::{Format, duration};
+use super::args::Format;
 use super::exit::Exit;
+use super::inspect::arguments::InstantArguments;
 use super::table::Table;
-use super::{data, print, print_error};
+use super::{data, inspect, print, print_error};
 use crate::experiment::explain::ask;
 use crate::experiment::replay::Replay;
 use crate::model::{Kind, Span};
@@ -16,7 +17,7 @@ use crate::report::explain;
 use crate::report::explain::{Attempt, Explanation, Line, Out};
 use crate::rules::suggest;
 use crate::scenario::diagnostic::CODES;
-use crate::scenario::references;
+use crate::scenario::references::ObjectRef;
 
 /// Examples in its help.
 pub const EXAMPLES: &str = "  \
@@ -44,15 +45,9 @@ pub struct ExplainArguments {
     /// Folder of the results
     #[arg(value_name = "DIR", conflicts_with = "folder")]
     pub dir: Option<PathBuf>,
-    /// Folder of the results
-    #[arg(long = "in", value_name = "DIR", id = "folder")]
-    pub folder: Option<PathBuf>,
-    /// Ask about this instant, counted from the start of the run, for example 3m; by default about its end
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub at: Option<Span>,
-    /// Variant of the scenario, where it has several
-    #[arg(long, value_name = "NAME")]
-    pub variant: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub instant: InstantArguments,
     /// Show every attempt to find a node, not only the last
     #[arg(long)]
     pub all: bool,
@@ -72,20 +67,20 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     if let Some(text) = explain_code(&arguments.object)? {
         return print(&text).map(|()| Exit::Done);
     }
-    let object = references::parse_object(&arguments.object).map_err(|(message, help)| match help {
-        Some(help) => anyhow!("{message} ({help})"),
-        None => anyhow!(message),
-    })?;
-    let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
-    let replay = Replay::open(folder, arguments.variant.as_deref())?;
+    let object = inspect::object(&arguments.object)?;
+    let folder = arguments.instant.folder_or(arguments.dir.as_deref())?;
+    let replay = Replay::open(folder, arguments.instant.variant.as_deref())?;
     if object.kind != Kind::Pod {
-        bail!("{object} is no pod, and the scheduler looks at pods only{}", pods_of(&object, &replay, arguments.at)?);
+        bail!(
+            "{object} is no pod, and the scheduler looks at pods only{}",
+            pods_of(&object, &replay, arguments.instant.at)?
+        );
     }
-    let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.at)?;
+    let (observed, past) = ask(replay, &object.namespace, &object.name, arguments.instant.at)?;
     if let Some(notice) = &past.notice {
         print_error(&format!("notice: {notice}"));
     }
-    let asked = arguments.at.map_or("the end of the run".to_string(), |at| at.to_string());
+    let asked = arguments.instant.at.map_or("the end of the run".to_string(), |at| at.to_string());
     let Some(explanation) = explain::explain(&observed, arguments.all) else {
         let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
         let names: Vec<String> =
@@ -117,7 +112,7 @@ fn explain_code(word: &str) -> anyhow::Result<Option<String>> {
 }
 
 /// ` (its pods: a, b)`, for what has pods: those whose name begins with its own.
-fn pods_of(object: &references::ObjectRef, replay: &Replay, at: Option<Span>) -> anyhow::Result<String> {
+fn pods_of(object: &ObjectRef, replay: &Replay, at: Option<Span>) -> anyhow::Result<String> {
     let past = replay.until(at.unwrap_or(replay.length))?;
     let prefix = format!("{}-", object.name);
     let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());

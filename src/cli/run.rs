@@ -64,16 +64,19 @@ fn during_the_run(outcomes: &[Outcome], known: &[String]) -> Vec<String> {
     found
 }
 
-/// The plans of the files, with what the command line changes.
-fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
-    let overrides = Overrides {
+fn overrides(arguments: &RunArguments) -> Overrides {
+    Overrides {
         seed: arguments.seed,
         until: arguments.until,
         nodes: arguments.nodes.clone(),
         set: arguments.set.clone(),
         allow_outside: arguments.allow_outside,
-    };
-    let mut loaded = scenario::load(&arguments.files, &overrides)?;
+    }
+}
+
+/// The plans of the files, with what the command line changes.
+fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
+    let mut loaded = scenario::load(&arguments.files, &overrides(arguments))?;
     anyhow::ensure!(!loaded.plans.is_empty(), "there is nothing to run");
     if !arguments.quiet {
         loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
@@ -113,25 +116,36 @@ fn exit(outcomes: &[Outcome]) -> Exit {
 
 /// The command that runs the same simulation again.
 fn reproduce(arguments: &RunArguments, seed: u64) -> String {
+    let overrides = Overrides { seed: Some(seed), ..overrides(arguments) };
+    command_again(&arguments.files, &overrides, arguments.replication, arguments.event_budget)
+}
+
+/// The `kubesim run` that runs one world of these files again.
+pub fn command_again(
+    files: &[PathBuf],
+    overrides: &Overrides,
+    replication: Option<u64>,
+    event_budget: Option<u64>,
+) -> String {
     let mut words = vec!["kubesim".to_string(), "run".to_string()];
-    words.extend(arguments.files.iter().map(|file| file.display().to_string()));
-    words.extend(["--seed".to_string(), seed.to_string()]);
+    words.extend(files.iter().map(|file| file.display().to_string()));
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
     };
-    option("--replication", arguments.replication.map(|number| number.to_string()));
-    option("--until", arguments.until.map(|until| until.to_string()));
-    option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
-    option("--nodes", arguments.nodes.clone());
-    arguments.set.iter().for_each(|(path, value)| option("--set", Some(format!("{path}={value}"))));
-    if arguments.allow_outside {
+    option("--seed", overrides.seed.map(|seed| seed.to_string()));
+    option("--replication", replication.map(|number| number.to_string()));
+    option("--until", overrides.until.map(|until| until.to_string()));
+    option("--event-budget", event_budget.map(|budget| budget.to_string()));
+    option("--nodes", overrides.nodes.clone());
+    overrides.set.iter().for_each(|(path, value)| option("--set", Some(format!("{path}={value}"))));
+    if overrides.allow_outside {
         words.push("--allow-outside".to_string());
     }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell reads it.
-pub fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_string()

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{Format, SweepArguments};
 use super::exit::Exit;
+use super::run::command_again;
 use super::sweep_result::Took;
 use super::{data, has_color, print, print_error, sweep_result};
 use crate::experiment::sweep::{self, SweepOutcome, SweepProgress};
@@ -54,15 +55,18 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     Ok(exit(&outcome))
 }
 
-fn load(arguments: &SweepArguments) -> anyhow::Result<LoadedSweep> {
-    let overrides = Overrides {
+fn overrides(arguments: &SweepArguments) -> Overrides {
+    Overrides {
         seed: arguments.seed,
         until: arguments.until,
         nodes: arguments.nodes.clone(),
         set: arguments.set.clone(),
         allow_outside: arguments.allow_outside,
-    };
-    let mut loaded = scenario::load_sweep(&arguments.files, &overrides, arguments.replications)?;
+    }
+}
+
+fn load(arguments: &SweepArguments) -> anyhow::Result<LoadedSweep> {
+    let mut loaded = scenario::load_sweep(&arguments.files, &overrides(arguments), arguments.replications)?;
     if !arguments.quiet {
         loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
     }
@@ -108,24 +112,10 @@ fn exit(outcome: &SweepOutcome) -> Exit {
 
 /// The command that runs one run of the sweep again.
 fn reproduce(arguments: &SweepArguments, loaded: &LoadedSweep, point: usize, replication: u64) -> String {
-    let mut words = vec!["kubesim".to_string(), "run".to_string()];
-    words.extend(arguments.files.iter().map(|file| file.display().to_string()));
-    let mut option = |name: &str, value: Option<String>| {
-        words.extend(value.into_iter().flat_map(|value| [name.to_string(), value]));
-    };
-    option("--seed", Some(loaded.plans[point].seed.to_string()));
-    option("--replication", Some(replication.to_string()));
-    option("--until", arguments.until.map(|until| until.to_string()));
-    option("--event-budget", arguments.event_budget.map(|budget| budget.to_string()));
-    option("--nodes", arguments.nodes.clone());
-    arguments.set.iter().for_each(|(path, value)| option("--set", Some(format!("{path}={value}"))));
-    for (axis, index) in loaded.sweep.grid.iter().zip(loaded.sweep.indices(point)) {
-        option("--set", Some(axis.setting(index)));
-    }
-    if arguments.allow_outside {
-        words.push("--allow-outside".to_string());
-    }
-    words.iter().map(|word| super::run::quoted(word)).collect::<Vec<_>>().join(" ")
+    let mut overrides = Overrides { seed: Some(loaded.plans[point].seed), ..overrides(arguments) };
+    let axes = loaded.sweep.grid.iter().zip(loaded.sweep.indices(point));
+    overrides.set.extend(axes.map(|(axis, index)| axis.setting(index)));
+    command_again(&arguments.files, &overrides, Some(replication), arguments.event_budget)
 }
 
 /// How far a sweep is: runs done, runs a second, time left.

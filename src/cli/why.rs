@@ -7,12 +7,11 @@ use anyhow::{Context, anyhow, bail};
 
 use super::args::WhyArguments;
 use super::exit::Exit;
-use super::print;
 use super::table::Table;
+use super::{inspect, print};
 use crate::experiment::replay;
 use crate::report::chain::{self, ChainLine};
 use crate::report::why::{self, Explanation, Rows, Start};
-use crate::scenario::references;
 
 const TRACE: &str = "trace.csv";
 
@@ -21,23 +20,20 @@ const TRACE: &str = "trace.csv";
 /// # Errors
 /// The object's name cannot be read, the folder holds no trace, or the object is not in it.
 pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
-    let object = references::parse_object(&arguments.object).map_err(|(message, help)| match help {
-        Some(help) => anyhow!("{message} ({help})"),
-        None => anyhow!(message),
-    })?;
-    let folder = arguments.dir.as_deref().or(arguments.folder.as_deref()).context("no folder is given")?;
-    let run = replay::find(folder, arguments.variant.as_deref())?;
+    let object = inspect::object(&arguments.object)?;
+    let folder = arguments.instant.folder_or(arguments.dir.as_deref())?;
+    let run = replay::find(folder, arguments.instant.variant.as_deref())?;
     let path = run.folder.join(TRACE);
-    if let (Some(at), Some(end)) = (arguments.at, run.length)
+    if let (Some(at), Some(end)) = (arguments.instant.at, run.length)
         && at > end
     {
         bail!("the run ended at {end}, before {at}");
     }
     let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let rows = Rows::read(BufReader::new(file)).map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
-    let explanation = why::explain(&rows, object.kind, &object.namespace, &object.name, arguments.at)
+    let explanation = why::explain(&rows, object.kind, &object.namespace, &object.name, arguments.instant.at)
         .map_err(|problem| anyhow!(problem))?;
-    let asked = arguments.at.map_or("the end of the run".to_string(), |at| at.to_string());
+    let asked = arguments.instant.at.map_or("the end of the run".to_string(), |at| at.to_string());
     print(&render(&object.to_string(), &asked, explanation, arguments.limit))?;
     Ok(Exit::Done)
 }

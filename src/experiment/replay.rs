@@ -103,10 +103,6 @@ pub fn find(folder: &Path, variant: Option<&str>) -> Result<Recorded, ReplayErro
     let names: Vec<&str> = all.iter().filter_map(|one| one["variant"].as_str()).collect();
     let shown = folder.display();
     let not_there = |text: String| Err(ReplayError::NotThere(text));
-    if top["kind"] == summary::SWEEP_KIND {
-        let help = "run one of its points with `kubesim run FILE --set PATH=VALUE --replication N`";
-        return not_there(format!("{shown} holds a sweep, which keeps no single run: {help}"));
-    }
     match variant {
         None if names.is_empty() => Ok(recorded(folder.to_path_buf(), &top)),
         None => not_there(format!("{shown} holds the variants {}: name one with --variant", names.join(", "))),

@@ -352,8 +352,8 @@ fn kind_of(text: &str) -> Parsed<Kind> {
     Kind::from_user(text).ok_or_else(|| {
         let known = crate::model::kind::KINDS.iter().flat_map(|info| [info.plural, info.aliases[0]]);
         let error = CommandError::new(format!("unknown resource type `{text}`"));
-        match suggest::nearest(text, known) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
+        match suggest::did_you_mean(text, known) {
+            Some(help) => error.help(help),
             None => error.help(format!(
                 "simulated are: {}",
                 crate::model::kind::KINDS.iter().map(|info| info.plural).collect::<Vec<_>>().join(", ")

@@ -45,11 +45,6 @@ impl Distribution {
     /// No time at all.
     pub const ZERO: Distribution = Distribution::Constant(0);
 
-    /// Whether a draw is the same whatever the luck and the occurrence.
-    pub fn is_constant(&self) -> bool {
-        matches!(self, Distribution::Constant(_))
-    }
-
     /// Checks that every draw is defined: no negative duration, ordered bounds, a choice to make, a trace to read.
     ///
     /// # Errors

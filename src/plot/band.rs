@@ -4,14 +4,9 @@ use super::canvas::{Align, Canvas, Point};
 use super::layout::{self, LABEL_SIZE, Placed, SWATCH, TICK_SIZE, TITLE_SIZE};
 use super::palette::{self, Pen};
 use super::scale::Axis;
-use super::svg::WIDTH;
+use super::svg::{LINE_HEIGHT, MARGIN, RIGHT_MARGIN, TITLE_HEIGHT, WIDTH, Y_LABEL_WIDTH, draw_lines};
 use super::{text, thin};
 
-const MARGIN: i32 = 16;
-const RIGHT_MARGIN: i32 = 28;
-const Y_LABEL_WIDTH: i32 = 30;
-const TITLE_HEIGHT: i32 = 34;
-const LINE_HEIGHT: i32 = 18;
 const LEGEND_ROW_HEIGHT: i32 = 20;
 const PLOT_HEIGHT: i32 = 360;
 const TICKS_HEIGHT: i32 = 24;
@@ -111,13 +106,6 @@ pub fn draw(chart: &BandChart) -> String {
     draw_lines(&mut canvas, &note, note_top);
     canvas.finish();
     svg
-}
-
-fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
-    for (row, line) in lines.iter().enumerate() {
-        let y = top + row as i32 * LINE_HEIGHT + LINE_HEIGHT / 2;
-        canvas.text(line, (MARGIN, y), LABEL_SIZE, palette::PALE_INK, Align::Left);
-    }
 }
 
 /// The dark colours come first. The first line is the widest, so that it shows beside one that covers it.

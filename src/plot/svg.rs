@@ -11,12 +11,16 @@ use super::text;
 /// Width of every chart in pixels.
 pub const WIDTH: u32 = 1_000;
 
-const MARGIN: i32 = 16;
-const RIGHT_MARGIN: i32 = 28;
+/// Room at the edges.
+pub(super) const MARGIN: i32 = 16;
+/// Room at the right edge.
+pub(super) const RIGHT_MARGIN: i32 = 28;
 /// Room of the rotated label of the value axis.
-const Y_LABEL_WIDTH: i32 = 30;
-const LINE_HEIGHT: i32 = 18;
-const TITLE_HEIGHT: i32 = 34;
+pub(super) const Y_LABEL_WIDTH: i32 = 30;
+/// Height of a line of small text.
+pub(super) const LINE_HEIGHT: i32 = 18;
+/// Room of the title.
+pub(super) const TITLE_HEIGHT: i32 = 34;
 const TIME_LABEL_HEIGHT: i32 = 20;
 
 /// Draws a chart, [`WIDTH`] pixels wide and as high as its panels need (about 300 each). The same chart gives the same
@@ -61,7 +65,8 @@ pub fn draw(chart: &Chart) -> String {
     svg
 }
 
-fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
+/// Small text from the left margin, a row a line.
+pub(super) fn draw_lines(canvas: &mut Canvas<'_>, lines: &[String], top: i32) {
     for (row, line) in lines.iter().enumerate() {
         let y = top + row as i32 * LINE_HEIGHT + LINE_HEIGHT / 2;
         canvas.text(line, (MARGIN, y), LABEL_SIZE, palette::PALE_INK, Align::Left);

@@ -78,11 +78,6 @@ pub enum ConditionError {
 }
 
 impl ConditionError {
-    /// Whether an object that it names has not existed so far.
-    pub fn is_never_existed(&self) -> bool {
-        matches!(self, ConditionError::NoReading(NoReading::NeverExisted(..)))
-    }
-
     /// Whether an object that it names is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self, ConditionError::NoReading(NoReading::Gone(_)))
@@ -369,7 +364,7 @@ fn check_function(name: &str, is_method: bool) -> Result<(), String> {
     if known.contains(&name) {
         return Ok(());
     }
-    let help = suggest::nearest(name, known).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    let help = suggest::did_you_mean(name, known).map_or(String::new(), |help| format!(" ({help})"));
     Err(format!("unknown function `{name}`{help}"))
 }
 

@@ -1,5 +1,8 @@
-//! Pure rules that several slices share: how texts are read, how objects are written, defaulted and admitted, and how
-//! pods and nodes fit. Nothing here knows of time passing.
+//! Pure rules that several slices share: how texts are read, how objects are read, written and patched, and how pods and
+//! nodes fit. Nothing here knows of time passing.
+//!
+//! [`manifest`] is what the API server makes of any manifest, as JSON, of every kind it knows; [`admission`] and
+//! [`validation`] are what it makes of the objects that a run holds and components write, typed.
 
 pub mod admission;
 pub mod codec;

@@ -356,8 +356,8 @@ pub fn field_terms(text: &str) -> Result<Vec<(&str, String, bool)>, String> {
 
 /// Upstream's words, with the field that may be meant.
 fn unknown_field(field: &str) -> String {
-    let near = suggest::nearest(field, FIELDS.iter().map(|(name, _)| *name));
-    let help = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    let near = suggest::did_you_mean(field, FIELDS.iter().map(|(name, _)| *name));
+    let help = near.map_or(String::new(), |help| format!(" ({help})"));
     format!("field label not supported: {field}{help}")
 }
 

@@ -132,9 +132,9 @@ impl Diagnostic {
         }
     }
 
-    /// This problem at a place.
+    /// This problem at a place. What no file holds (line 0) has none.
     pub fn at(mut self, source: &Arc<Source>, mark: Mark) -> Diagnostic {
-        self.place = Some((source.clone(), mark));
+        self.place = (mark.line > 0).then(|| (source.clone(), mark));
         self
     }
 
@@ -176,9 +176,12 @@ impl Diagnostic {
         };
         let title = level.primary_title(message).id(self.code);
         let mut line = String::new();
+        let mut shown = String::new();
         let mut group = match &self.place {
             Some((source, mark)) => {
                 let (start, end) = excerpt(&source.text, *mark, &mut line);
+                let column = line[..start].chars().count() + 1;
+                shown = format!("{}:{}:{column}", source.file, mark.line.max(1));
                 let annotation = AnnotationKind::Primary.span(start..end);
                 let snippet = Snippet::source(line.as_str())
                     .line_start(mark.line.max(1))
@@ -194,7 +197,8 @@ impl Diagnostic {
             (Some(help), None) => return format!("{}\n  = help: {help}", renderer.render(&[group])),
             (None, _) => {}
         }
-        renderer.render(&[group])
+        // The renderer counts columns in the line that it is given, which may be cut.
+        renderer.render(&[group]).replacen(&shown, &self.location(), 1)
     }
 }
 
@@ -329,6 +333,9 @@ mod tests {
         // Column 1001 is the é; 920 characters are cut off, so it stands at byte 80 and takes two bytes.
         assert_eq!(excerpt(&text, Mark { line: 1, column: 1001, length: 1 }, &mut line), (80, 82));
         assert_eq!(line.chars().count(), 82);
+        let source = Arc::new(Source { file: "app.yaml".into(), text });
+        let problem = Diagnostic::error(Code::Syntax, "no").at(&source, Mark { line: 1, column: 1001, length: 1 });
+        assert!(Diagnostics::from(problem).to_string().contains("--> app.yaml:1:1001\n"));
     }
 
     #[test]

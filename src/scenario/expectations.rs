@@ -80,7 +80,7 @@ fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
     match Condition::compile(text) {
         Ok(condition) => {
             for name in condition.metrics().filter(|name| !metrics::NAMES.contains(name)) {
-                let help = suggest::nearest(name, metrics::NAMES).map(|near| format!("did you mean `{near}`?"));
+                let help = suggest::did_you_mean(name, metrics::NAMES);
                 let help = help.unwrap_or_else(|| "docs/outputs.md lists the metrics".to_string());
                 entry.problem(Code::BadCondition, format!("unknown metric `{name}`"), Some(help));
             }

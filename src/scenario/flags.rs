@@ -238,7 +238,7 @@ pub fn read(list: &Entry<'_>, table: FlagTable) -> Flags {
             item.add(notice);
         } else {
             let known = table.with_effect().iter().map(|(flag, _)| *flag).chain(table.without_effect());
-            let help = suggest::nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+            let help = suggest::did_you_mean(name, known);
             item.problem(Code::BadFlag, format!("{} has no flag `{name}`", table.component()), help);
         }
     }

@@ -133,8 +133,7 @@ fn read_taint(entry: &Entry<'_>) -> Option<Value> {
         let Some((key, effect)) = parts else {
             let message = format!("`{text}` is not a taint");
             let effect = text.rsplit_once(':').map_or("", |(_, effect)| effect);
-            let near = suggest::nearest(effect, EFFECTS.iter().map(|(effect, _)| *effect));
-            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let help = suggest::did_you_mean(effect, EFFECTS.iter().map(|(effect, _)| *effect));
             entry.problem(Code::BadValue, message, help.or(Some("for example gpu=true:NoSchedule".into())));
             return None;
         };

@@ -74,14 +74,12 @@ impl Axis {
             other => other.to_string(),
         }
     }
-}
 
-impl Axis {
-    /// `PATH=VALUE` for `--set`: read back as YAML it is the value.
-    pub fn setting(&self, index: usize) -> String {
+    /// Path and value for `--set`: read back as YAML it is the value.
+    pub fn setting(&self, index: usize) -> (String, String) {
         let (value, text) = (&self.values[index], self.text(index));
         let text = if yaml::parse_value(&text).as_ref() == Ok(value) { text } else { value.to_string() };
-        format!("{}={text}", self.path)
+        (self.path.clone(), text)
     }
 }
 

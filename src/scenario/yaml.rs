@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Location, Spanned};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Source};
@@ -191,7 +192,7 @@ fn parse_within(source: &Arc<Source>, values_max: usize, problems: &mut Diagnost
     }
     let mut values_left = values_max;
     for (lines_before, text) in parts {
-        match parse_part(text, values_left) {
+        match read_part(text, values_left, |error| problems.push(syntax_problem(source, lines_before, error))) {
             Ok(values) => documents.extend(values.into_iter().filter_map(|value| {
                 let (value, mut place) = value.into_parts(lines_before);
                 place.key = None;
@@ -206,20 +207,40 @@ fn parse_within(source: &Arc<Source>, values_max: usize, problems: &mut Diagnost
     documents
 }
 
+/// Reads a part; of a key that is given twice the first value counts, and `report` is told.
+fn read_part(
+    text: &str,
+    values_max: usize,
+    report: impl FnOnce(&serde_saphyr::Error),
+) -> Result<Vec<Located>, serde_saphyr::Error> {
+    match parse_part(text, values_max, DuplicateKeyPolicy::Error) {
+        Err(error) if matches!(error.without_snippet(), serde_saphyr::Error::DuplicateMappingKey { .. }) => {
+            report(&error);
+            parse_part(text, values_max, DuplicateKeyPolicy::FirstWins)
+        }
+        read => read,
+    }
+}
+
 /// A single value given as YAML, as on a command line (`--set path=value`).
 ///
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_value(text: &str) -> Result<Value, String> {
-    let values = parse_part(text, VALUES_MAX).map_err(|error| message_of(&error))?;
+    let values = parse_part(text, VALUES_MAX, DuplicateKeyPolicy::Error).map_err(|error| message_of(&error))?;
     match values.into_iter().next() {
         Some(value) => Ok(value.into_parts(0).0),
         None => Ok(Value::Null),
     }
 }
 
-fn parse_part(text: &str, values_max: usize) -> Result<Vec<Located>, serde_saphyr::Error> {
+fn parse_part(
+    text: &str,
+    values_max: usize,
+    duplicate_keys: DuplicateKeyPolicy,
+) -> Result<Vec<Located>, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
+        duplicate_keys: duplicate_keys,
         budget: serde_saphyr::budget! {
             max_events: values_max.saturating_mul(2).max(1_000),
             max_nodes: values_max,
@@ -459,7 +480,7 @@ mod tests {
         let (documents, problems) = read("a: 1\n---\nb: [1\n---\nc: 1\nc: 2\n---\nd: 4\n");
         assert_eq!(
             documents.iter().map(|document| document.value.clone()).collect::<Vec<_>>(),
-            [json!({"a": 1}), json!({"d": 4})]
+            [json!({"a": 1}), json!({"c": 1}), json!({"d": 4})]
         );
         let codes: Vec<_> = problems.iter().map(|problem| (problem.code, problem.location())).collect();
         assert_eq!(codes.len(), 2, "{problems}");

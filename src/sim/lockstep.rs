@@ -45,12 +45,6 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
             other => return Err(format!("no controller {other:?} yet")),
         });
     }
-    let instant = Latency {
-        request: Distribution::ZERO,
-        commit: Distribution::ZERO,
-        reply: Distribution::ZERO,
-        watch: Distribution::ZERO,
-    };
     Ok(Plan {
         name: text("case"),
         variant: String::new(),
@@ -61,20 +55,14 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         end: End::After(seconds(&case["until"]).ok_or("a case has an end")?),
         event_budget: EVENT_BUDGET,
         objects: objects.iter().cloned().map(Arc::new).collect(),
-        latency: instant,
+        latency: Latency::ZERO,
         process_latency: Vec::new(),
         processes: vec![
             process("kube-controller-manager", components),
             process("double", vec![ComponentPlan::PodDouble(double(case))]),
             process("kubectl", vec![ComponentPlan::Kubectl]),
         ],
-        containers: ContainerTimes {
-            rules: Vec::new(),
-            pull: Distribution::ZERO,
-            start: Distribution::ZERO,
-            ready: Distribution::ZERO,
-            stop: Distribution::ZERO,
-        },
+        containers: ContainerTimes::ZERO,
         timeline,
         faults: Vec::new(),
         expectations: Vec::new(),

@@ -107,6 +107,16 @@ pub struct Latency {
     pub watch: Distribution,
 }
 
+impl Latency {
+    /// No time at all.
+    pub const ZERO: Latency = Latency {
+        request: Distribution::ZERO,
+        commit: Distribution::ZERO,
+        reply: Distribution::ZERO,
+        watch: Distribution::ZERO,
+    };
+}
+
 /// A process: a binary with its components.
 #[derive(Clone, Debug)]
 pub struct ProcessPlan {
@@ -238,6 +248,17 @@ pub struct ContainerTimes {
     pub ready: Distribution,
     /// From the signal to the end of a container.
     pub stop: Distribution,
+}
+
+impl ContainerTimes {
+    /// No time at all.
+    pub const ZERO: ContainerTimes = ContainerTimes {
+        rules: Vec::new(),
+        pull: Distribution::ZERO,
+        start: Distribution::ZERO,
+        ready: Distribution::ZERO,
+        stop: Distribution::ZERO,
+    };
 }
 
 /// How the containers of some pods behave (`spec.containers`).

@@ -1,7 +1,8 @@
 //! The command lines of `get`, `describe` and `events`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::duration;
@@ -44,6 +45,16 @@ pub struct InstantArguments {
     /// Variant of the scenario, where it has several
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
+}
+
+impl InstantArguments {
+    /// The folder, of a command that takes it as an argument of its own too.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn folder_or<'a>(&'a self, dir: Option<&'a Path>) -> anyhow::Result<&'a Path> {
+        dir.or(self.folder.as_deref()).context("no folder is given")
+    }
 }
 
 /// Which namespaces.

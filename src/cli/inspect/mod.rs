@@ -1,4 +1,4 @@
-//! What `get`, `describe` and `events` share: an instant of a finished run, and what a command line asks of it.
+//! What commands about finished runs share: an instant of a run, and what a command line asks of it.
 
 pub mod age;
 pub mod arguments;
@@ -17,6 +17,7 @@ use super::print_error;
 use crate::experiment::replay::{Past, Replay};
 use crate::model::{Key, Kind, Object, Time};
 use crate::rules::codec;
+use crate::scenario::references::{self, ObjectRef};
 
 /// An instant of a finished run.
 pub struct Instant {
@@ -62,6 +63,17 @@ impl Instant {
     pub fn list(&self, kind: Kind, namespace: Option<&str>) -> Vec<Value> {
         self.objects(kind, namespace).iter().map(codec::encode).collect()
     }
+}
+
+/// The object that a command line names.
+///
+/// # Errors
+/// It is not `KIND/NAME`, or there is no such kind.
+pub fn object(text: &str) -> anyhow::Result<ObjectRef> {
+    references::parse_object(text).map_err(|(message, help)| match help {
+        Some(help) => anyhow!("{message} ({help})"),
+        None => anyhow!(message),
+    })
 }
 
 /// Takes the folder of results from a command line: `--in=DIR`, or its last word.

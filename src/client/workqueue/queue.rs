@@ -265,16 +265,6 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
         self.slots.get(key).is_some_and(Entry::is_processing)
     }
 
-    /// Whether this key needs work that no worker has taken yet.
-    pub fn is_dirty(&self, key: &K) -> bool {
-        self.slots.get(key).is_some_and(|entry| entry.dirty_since.is_some())
-    }
-
-    /// How many keys the workers hold.
-    pub fn processing_len(&self) -> usize {
-        self.processing.len()
-    }
-
     /// The queued keys, the head first.
     pub fn queued_keys(&self) -> impl Iterator<Item = &K> {
         self.fifo.iter().map(|slot| self.slots.key(*slot))

@@ -75,11 +75,6 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
         Self::item_exponential(Span::from_milliseconds(5), Span::from_seconds(1000))
     }
 
-    /// `DefaultTypedItemBasedRateLimiter`: 1 ms doubling to 1000 s per key.
-    pub fn default_item_based() -> RateLimiter<K> {
-        Self::item_exponential(Span::from_milliseconds(1), Span::from_seconds(1000))
-    }
-
     /// Counts a failure of the key and tells how long it has to wait.
     pub fn when(&mut self, key: &K, now: Time) -> Span {
         match self {

@@ -134,11 +134,6 @@ impl Cache {
         Some(cached.info)
     }
 
-    /// How many nodes there are.
-    pub fn node_count(&self) -> usize {
-        self.rows.iter().filter(|row| row.node.is_some()).count()
-    }
-
     /// What is taken of a node, and how many of its pods are known.
     pub fn sums_of(&self, node: &Name) -> Option<&NodeSums> {
         self.by_name.get(node).map(|index| &self.sums[index.0 as usize])

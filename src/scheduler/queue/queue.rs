@@ -9,7 +9,7 @@ use super::active::{ActiveQueue, active_key};
 use super::backoff::BackoffQueue;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
-use crate::model::{Cause, Key, Kind, Pod, Span, Time, Uid};
+use crate::model::{Cause, Key, Kind, Pod, Time, Uid};
 use crate::scheduler::explain;
 use crate::scheduler::framework::{ClusterEvent, PodInfo, Profile, names};
 
@@ -317,11 +317,6 @@ impl SchedulingQueue {
         }
     }
 
-    /// How long the oldest pod that can be tried has waited since its timestamp.
-    pub fn oldest_active_wait(&self, now: Time) -> Span {
-        self.active.iter().map(|queued| now - queued.timestamp).max().unwrap_or(Span::ZERO)
-    }
-
     fn requeue(&mut self, queued: QueuedPodInfo, now: Time) -> Place {
         if self.backoff.is_backing_off(&queued, now) {
             self.backoff.add(queued);
@@ -351,7 +346,7 @@ fn set_pod(queued: &mut QueuedPodInfo, pod: &Rc<Pod>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Node, RecordId};
+    use crate::model::{Node, RecordId, Span};
     use crate::scheduler::cache::testing::{bound, node, pod, pod_with};
     use crate::scheduler::framework::Version;
 

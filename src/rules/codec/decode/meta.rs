@@ -85,7 +85,7 @@ pub fn optional_time(time: Option<&api::Time>, path: &str, problems: &mut Proble
     time.map(|time| seconds(time, path, problems))
 }
 
-/// What a condition of any kind has.
+/// What a condition of any kind has. [`condition_parts`] takes it from the API's types, one for each kind and alike.
 pub struct ConditionParts<'a> {
     /// `type`
     pub condition_type: &'a str,
@@ -100,6 +100,21 @@ pub struct ConditionParts<'a> {
     /// `lastUpdateTime`
     pub last_update: Option<&'a api::Time>,
 }
+
+/// The parts of a typed condition; `$last_update` is its `lastUpdateTime`, which only Deployments have.
+macro_rules! condition_parts {
+    ($typed:ident, $last_update:expr) => {
+        $crate::rules::codec::decode::meta::ConditionParts {
+            condition_type: &$typed.type_,
+            status: &$typed.status,
+            reason: $typed.reason.as_ref(),
+            message: $typed.message.as_ref(),
+            last_transition: $typed.last_transition_time.as_ref(),
+            last_update: $last_update,
+        }
+    };
+}
+pub(super) use condition_parts;
 
 /// A condition.
 pub fn condition(parts: &ConditionParts<'_>, problems: &mut Problems) -> Condition {

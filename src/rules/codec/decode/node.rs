@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
 use super::Problems;
-use super::meta::{ConditionParts, condition, meta, name, names, optional_time, resources};
+use super::meta::{condition, condition_parts, meta, name, names, optional_time, resources};
 use super::pod::taint_effect;
 use crate::model::{EventType, Key, Kind, KubeEvent, Lease, Name, Namespace, Node, NodeImage, Source, Taint, Time};
 use crate::rules::timestamp;
@@ -22,17 +22,7 @@ pub fn node(typed: &api::Node, source: Source, problems: &mut Problems) -> Node 
     };
     let capacity = Rc::new(resources(status.capacity.as_ref(), "status.capacity", problems));
     let allocatable = Rc::new(resources(status.allocatable.as_ref(), "status.allocatable", problems));
-    let mut one = |typed: &api::NodeCondition| {
-        let parts = ConditionParts {
-            condition_type: &typed.type_,
-            status: &typed.status,
-            reason: typed.reason.as_ref(),
-            message: typed.message.as_ref(),
-            last_transition: typed.last_transition_time.as_ref(),
-            last_update: None,
-        };
-        condition(&parts, problems)
-    };
+    let mut one = |typed: &api::NodeCondition| condition(&condition_parts!(typed, None), problems);
     let conditions = status.conditions.iter().flatten().map(&mut one).collect();
     Node {
         meta: meta(Kind::Node, &typed.metadata, problems),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use k8s_openapi::api::core::v1 as api;
 
 use super::Problems;
-use super::meta::{ConditionParts, condition, name, optional_time, resources};
+use super::meta::{condition, condition_parts, name, optional_time, resources};
 use crate::model::{ContainerState, ContainerStatus, Name, PodPhase, PodStatus, QosClass, Resources};
 use crate::rules::pod_requests;
 
@@ -22,18 +22,8 @@ pub fn status(typed: &api::PodStatus, problems: &mut Problems) -> PodStatus {
             PodPhase::Unknown
         }
     };
-    let mut parts = |typed: &api::PodCondition| {
-        let parts = ConditionParts {
-            condition_type: &typed.type_,
-            status: &typed.status,
-            reason: typed.reason.as_ref(),
-            message: typed.message.as_ref(),
-            last_transition: typed.last_transition_time.as_ref(),
-            last_update: None,
-        };
-        condition(&parts, problems)
-    };
-    let conditions = typed.conditions.iter().flatten().map(&mut parts).collect();
+    let mut one = |typed: &api::PodCondition| condition(&condition_parts!(typed, None), problems);
+    let conditions = typed.conditions.iter().flatten().map(&mut one).collect();
     let mut containers = |list: Option<&Vec<api::ContainerStatus>>| -> Vec<ContainerStatus> {
         list.into_iter().flatten().map(|typed| container_status(typed, problems)).collect()
     };

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use k8s_openapi::api::apps::v1 as api;
 use serde_json::Value;
 
-use super::meta::{ConditionParts, condition, int_or_percent, meta, selector};
+use super::meta::{condition, condition_parts, int_or_percent, meta, selector};
 use super::{Problems, pod};
 use crate::model::{
-    Condition, Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, Kind, ReplicaSet, ReplicaSetSpec,
+    Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, Kind, ReplicaSet, ReplicaSetSpec,
     ReplicaSetStatus, Source,
 };
 
@@ -52,16 +52,8 @@ fn strategy(typed: api::DeploymentStrategy, problems: &mut Problems) -> Deployme
 }
 
 fn deployment_status(typed: &api::DeploymentStatus, problems: &mut Problems) -> DeploymentStatus {
-    let mut one = |typed: &api::DeploymentCondition| -> Condition {
-        let parts = ConditionParts {
-            condition_type: &typed.type_,
-            status: &typed.status,
-            reason: typed.reason.as_ref(),
-            message: typed.message.as_ref(),
-            last_transition: typed.last_transition_time.as_ref(),
-            last_update: typed.last_update_time.as_ref(),
-        };
-        condition(&parts, problems)
+    let mut one = |typed: &api::DeploymentCondition| {
+        condition(&condition_parts!(typed, typed.last_update_time.as_ref()), problems)
     };
     DeploymentStatus {
         observed_generation: typed.observed_generation.unwrap_or(0),
@@ -98,17 +90,7 @@ pub fn replica_set(
 }
 
 fn replica_set_status(typed: &api::ReplicaSetStatus, problems: &mut Problems) -> ReplicaSetStatus {
-    let mut one = |typed: &api::ReplicaSetCondition| -> Condition {
-        let parts = ConditionParts {
-            condition_type: &typed.type_,
-            status: &typed.status,
-            reason: typed.reason.as_ref(),
-            message: typed.message.as_ref(),
-            last_transition: typed.last_transition_time.as_ref(),
-            last_update: None,
-        };
-        condition(&parts, problems)
-    };
+    let mut one = |typed: &api::ReplicaSetCondition| condition(&condition_parts!(typed, None), problems);
     ReplicaSetStatus {
         replicas: typed.replicas,
         fully_labeled_replicas: typed.fully_labeled_replicas.unwrap_or(0),
