@@ -173,3 +173,15 @@ fn what_a_timeline_applies_and_a_bad_value_that_is_set_are_named() {
     let done = kubesim(&folder, &["check", "p.yaml", request]);
     assert!(done.code == 2 && done.err.contains("--> --set:1:1"), "{}", done.err);
 }
+
+#[test]
+fn a_fault_that_meets_nothing_is_named() {
+    let folder = folder("idle-fault");
+    let scenario = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\nspec:\n  duration: 1m\n  faults:\n  \
+                    - {at: 1s, dropWatchEvents: {to: kube-scheduler, kind: Pod, name: nope, stage: store}}\n";
+    fs::write(folder.join("s.yaml"), format!("{scenario}---\n{POD}")).unwrap();
+    let done = kubesim(&folder, &["run", "s.yaml"]);
+    assert!(done.code == 0 && done.err.contains("met no watch event"), "{}", done.err);
+    let summary = fs::read_to_string(folder.join("output/s/summary.json")).unwrap();
+    assert!(summary.contains("met no watch event"));
+}

@@ -185,6 +185,17 @@ fn write_state(objects: &[Json], folder: &OutputFolder, prefix: &str) -> Result<
     state::write(objects, &mut file).map_err(|error| folder.write_error(&name, error))
 }
 
+/// A notice for each fault that began and found no watch event to take: a cluster looks robust when nothing hits it.
+fn idle_faults(plan: &Plan, world: &World) -> Vec<String> {
+    let lasted = world.ended_at() - plan.start_at;
+    let faults = plan.faults.iter().zip(world.dropped_by_faults());
+    let idle = faults.filter(|(fault, dropped)| {
+        let takes_events = matches!(fault.action, FaultAction::DropWatchEvents { .. });
+        takes_events && **dropped == 0 && fault.at < lasted
+    });
+    idle.map(|(fault, _)| format!("the fault `{}` met no watch event", fault.text)).collect()
+}
+
 fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) -> Summary {
     let counters = world.counters();
     let mut summary = Summary::new(plan.name.clone(), plan.version.as_str());
@@ -195,7 +206,8 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
     summary.simulated_seconds = Value(Some((world.ended_at() - plan.start_at).as_seconds()));
     summary.events = counters.events;
     summary.requests = counters.requests;
-    summary.notices = plan.notices.iter().chain(&watcher.complaints).cloned().collect();
+    let idle = idle_faults(plan, world);
+    summary.notices = plan.notices.iter().chain(&watcher.complaints).cloned().chain(idle).collect();
     summary.partial_reason = match ending {
         Ending::Budget => Some(format!("event budget of {} spent", plan.event_budget)),
         Ending::Stopped => Some("results could not be written".to_string()),

@@ -184,6 +184,11 @@ impl World {
         self.ended_at.unwrap_or(self.calendar.now())
     }
 
+    /// How many watch events each fault of the plan has taken, in the plan's order.
+    pub fn dropped_by_faults(&self) -> &[u64] {
+        self.faults.dropped()
+    }
+
     /// What has been counted so far.
     pub fn counters(&self) -> Counters {
         self.counters
