@@ -190,7 +190,8 @@ impl World<'_> {
         ]
     }
 
-    /// What is in etcd at the start (namespaces, nodes, then the rest in the order of the files), and what all of it is called.
+    /// What is in etcd at the start (namespaces, nodes, then the rest in the order of the files), and what all of it is
+    /// called.
     fn objects(
         &self,
         commands: &[(String, TimelineEntry)],

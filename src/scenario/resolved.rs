@@ -1,5 +1,5 @@
-//! The resolved scenario: the whole input of a run as one YAML stream, with every default filled in. Running the stream gives
-//! the same traces, so a folder of results that holds it can be asked again.
+//! The resolved scenario: the whole input of a run as one YAML stream, with every default filled in. Running the stream
+//! gives the same traces, so a folder of results that holds it can be asked again.
 //!
 //! Only what is not given is filled in, and lists keep the order of their items: paths of `set` mean the same as before.
 

@@ -116,7 +116,8 @@ fn steps_of_line(line: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// The path of the field on a line (counted from 0), read off the indentation; a guess, and empty when there is nothing to go by.
+/// The path of the field on a line (counted from 0), read off the indentation; a guess, and empty when there is nothing to
+/// go by.
 pub(super) fn path_of_line(lines: &[&str], line: usize) -> String {
     let mut path: Vec<String> = Vec::new();
     let mut inner: Option<Step<'_>> = None;

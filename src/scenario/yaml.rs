@@ -1,7 +1,8 @@
 //! YAML and JSON text to documents: the only place that knows the YAML library.
 //!
 //! A stream is cut at its `---` lines and every part is read on its own, so one broken document does not hide the problems
-//! of the others. Every value keeps its place. Values are typed as kubectl types them (YAML 1.1: `no` is a bool, `017` is 15).
+//! of the others. Every value keeps its place. Values are typed as kubectl types them (YAML 1.1: `no` is a bool, `017` is
+//! 15).
 
 use std::fmt;
 use std::sync::Arc;

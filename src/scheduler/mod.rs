@@ -1,7 +1,8 @@
 //! kube-scheduler: which pending pod is placed next, and on which node.
 //!
 //! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
-//! (which pod is next), [`schedule_one`] (one attempt, pure), [`explain`] (an attempt in words), [`component`] (the glue over time).
+//! (which pod is next), [`schedule_one`] (one attempt, pure), [`explain`] (an attempt in words), [`component`] (the glue over
+//! time).
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
