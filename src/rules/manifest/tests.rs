@@ -218,3 +218,17 @@ fn odd_values_anywhere_are_no_accident() {
         }
     }
 }
+
+/// Upstream: apimachinery/pkg/api/validation/objectmeta.go, `ValidateObjectMetaAccessorUpdate`, v1.36: only a delete request
+/// sets the time of deletion, and nothing takes it back.
+#[test]
+fn updates_neither_set_nor_clear_a_deletion() {
+    let kind = ManifestKind::Pod;
+    let stored = create(kind, &pod(), &around()).expect("the pod is right");
+    let mut doomed = stored.clone();
+    doomed["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let refused = update(kind, &stored, &doomed, Subresource::Main, &around()).expect_err("it is made up");
+    assert_eq!((refused.code(), refused.errors()[0].path.as_str()), (422, "metadata.deletionTimestamp"));
+    let kept = update(kind, &doomed, &stored, Subresource::Main, &around()).expect("nothing has changed");
+    assert_eq!(kept["metadata"]["deletionTimestamp"], "2026-01-01T00:00:00Z");
+}

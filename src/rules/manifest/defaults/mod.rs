@@ -86,10 +86,12 @@ fn namespace(object: &mut Value) {
 }
 
 fn node(object: &mut Value) {
-    // The first of the ranges has a field of its own, for old clients.
+    // The first of the ranges has a field of its own, for old clients; where the two differ it is the one that counts.
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         if let Some(cidr) = spec.get("podCIDR").cloned() {
-            set_default(spec, "podCIDRs", json!([cidr]));
+            if spec.get("podCIDRs").and_then(|ranges| ranges.get(0)) != Some(&cidr) {
+                spec.insert("podCIDRs".into(), json!([cidr]));
+            }
         } else if let Some(first) = spec.get("podCIDRs").and_then(|ranges| ranges.get(0)).cloned() {
             spec.insert("podCIDR".into(), first);
         }

@@ -139,6 +139,9 @@ fn fields_that_stand_for_each_other_are_both_set() {
     let single = applied(ManifestKind::Service, json!({"clusterIP": "None", "ipFamilyPolicy": "SingleStack"}));
     assert_eq!(single["ipFamilies"], json!(["IPv4"]));
     assert_eq!(applied(ManifestKind::Node, json!({"podCIDRs": ["10.0.0.0/24"]}))["podCIDR"], "10.0.0.0/24");
+    // pkg/apis/core/v1/conversion.go: ranges that do not begin with the single one give way to it.
+    let differing = json!({"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.0.0/24"]});
+    assert_eq!(applied(ManifestKind::Node, differing)["podCIDRs"], json!(["10.0.1.0/24"]));
     let kept = applied(ManifestKind::Namespace, json!({"finalizers": ["example.com/f"]}));
     assert_eq!(kept["finalizers"], json!(["example.com/f", "kubernetes"]));
     let foreign = json!({"apiGroup": "example.com", "kind": "Seed", "name": "s"});

@@ -40,8 +40,14 @@ pub fn prepare_for_update(kind: ManifestKind, stored: &Value, object: &mut Value
 /// What identifies the object, and what says when and how it came and goes.
 fn keep_metadata(stored: &Value, object: &mut Value) {
     let Some(metadata) = object_at(object, &["metadata"]) else { return };
-    for field in ["generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+    for field in ["generation", "creationTimestamp", "selfLink"] {
         set_or_remove(metadata, field, stored["metadata"].get(field).cloned());
+    }
+    // A deletion cannot be taken back; one that an update makes up is left for validation to refuse.
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if let Some(kept) = stored["metadata"].get(field) {
+            metadata.insert(field.into(), kept.clone());
+        }
     }
     if let Some(uid) = stored["metadata"].get("uid") {
         set_default(metadata, "uid", uid.clone());

@@ -320,11 +320,28 @@ fn object(properties: &[Property], field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// A path as schemas write it: keys of maps like fields, only numbers in brackets.
+fn as_schemas_write(path: &str) -> String {
+    let mut parts = path.split('[');
+    let mut written = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split_once(']') {
+            Some((key, rest)) if key.bytes().any(|byte| !byte.is_ascii_digit()) => {
+                written.extend([".", key, rest]);
+            }
+            _ => written.extend(["[", part]),
+        }
+    }
+    written
+}
+
 /// A type of Kubernetes itself. What it always writes is what a definition requires.
 fn native<T: Serialize + DeserializeOwned>(field: &Field<'_>, errors: &mut Errors) {
     let (typed, readout) = read_as::<T>(field.value, &field.path, "", false);
     let is_right = readout.errors.is_empty();
-    readout.errors.into_iter().for_each(|error| errors.push(error));
+    for error in readout.errors {
+        errors.push(FieldError { path: as_schemas_write(&error.path), ..error });
+    }
     let written = typed.filter(|_| is_right).and_then(|typed| serde_json::to_value(typed).ok());
     if let Some(written) = written {
         missing(&written, field, errors);
@@ -409,6 +426,11 @@ mod tests {
         assert_eq!(
             refused(ManifestKind::ScaledJob, json!({"jobTargetRef": {"template": {"spec": {"containers": [{}]}}}})),
             ["Required spec.jobTargetRef.template.spec.containers[0].name", "Required spec.triggers"]
+        );
+        // The definition's schema judges embedded amounts, and it has no brackets for keys.
+        assert_eq!(
+            as_schemas_write("spec.containers[0].resources.limits[a.b/c]"),
+            "spec.containers[0].resources.limits.a.b/c"
         );
         assert_eq!(refused(ManifestKind::VerticalPodAutoscaler, Value::Null), ["Required spec"]);
     }

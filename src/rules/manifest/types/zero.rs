@@ -145,6 +145,16 @@ const KEPT: &[(&str, &str)] = &[
     ("DownwardAPIVolumeFile", "path"),
 ];
 
+/// Fields that are left out when they are empty in this type, and are not in others.
+const LEFT_OUT_IN: &[(&str, &str)] = &[
+    ("DaemonSetUpdateStrategy", "type"),
+    ("DeploymentStrategy", "type"),
+    ("ServiceSpec", "type"),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"),
+    ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled"),
+    ("StatefulSetUpdateStrategy", "type"),
+];
+
 /// Lists and maps that are always written.
 const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelectorTerms", "policies"];
 
@@ -152,7 +162,9 @@ const KEPT_LISTS: &[&str] = &["containers", "endpoints", "monitors", "nodeSelect
 pub fn is_left_out(type_name: &str, field: &str) -> bool {
     // Names are metadata's own: elsewhere an empty name is a mistake worth showing.
     let is_metadata_name = type_name == "ObjectMeta" && field == "name";
-    is_metadata_name || LEFT_OUT.binary_search(&field).is_ok() && !KEPT.contains(&(type_name, field))
+    is_metadata_name
+        || LEFT_OUT_IN.contains(&(type_name, field))
+        || LEFT_OUT.binary_search(&field).is_ok() && !KEPT.contains(&(type_name, field))
 }
 
 /// Whether an empty list or map of this name counts as absent.
@@ -174,6 +186,8 @@ mod tests {
         assert!(KEPT.iter().all(|(_, field)| LEFT_OUT.contains(field)));
         assert!(is_left_out("PodSpec", "hostNetwork") && is_left_out("Probe", "periodSeconds"));
         assert!(!is_left_out("HPAScalingPolicy", "periodSeconds") && !is_left_out("DeploymentSpec", "replicas"));
+        // apps/v1/types.go: `type` is `omitempty` here, in a metric's target it is not.
+        assert!(is_left_out("DeploymentStrategy", "type") && !is_left_out("MetricTarget", "type"));
         assert!(is_empty_left_out("ResourceRequirements", "limits") && !is_empty_left_out("LimitRangeSpec", "limits"));
     }
 }

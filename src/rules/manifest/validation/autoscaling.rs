@@ -89,7 +89,7 @@ pub fn check_reference(reference: &Field<'_>, group: Group, errors: &mut Errors)
     if group == Group::Unchecked {
     } else if bad_version(version.text()) {
         errors.invalid(&version, "must be a version, or a group, a slash and a version");
-    } else if group == Group::Named && !version.text().contains('/') {
+    } else if group == Group::Named && version.text().split_once('/').is_none_or(|(group, _)| group.is_empty()) {
         errors.invalid(&version, "apiVersion must specify an API group");
     }
 }
@@ -184,6 +184,8 @@ mod tests {
         for (version, kind, accepted) in [
             ("apps/v1", "Deployment", true),
             ("v1", "Deployment", false),
+            // schema.ParseGroupVersion: nothing before the slash is no group.
+            ("/v1", "Deployment", false),
             ("", "Deployment", false),
             ("v1", "ReplicationController", true),
             ("", "ReplicationController", true),

@@ -28,6 +28,7 @@ mod resources;
 mod selector;
 mod service;
 mod service_addresses;
+mod status;
 mod storage;
 mod storage_claim;
 mod tolerations;
@@ -83,6 +84,9 @@ pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresou
     let (old, new) = (Field::root(stored), Field::root(object));
     if !kind.is_custom() {
         metadata::check_update(&old.get("metadata"), &new.get("metadata"), errors);
+    }
+    if part == Subresource::Status {
+        status::check_update(kind, &old, &new, errors);
     }
     match kind {
         ManifestKind::Pod => pod::check_update(&old, &new, part, errors),

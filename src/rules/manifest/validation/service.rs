@@ -66,9 +66,13 @@ fn check_type(spec: &Field<'_>, headless: bool, errors: &mut Errors) {
             }
         }
         "ExternalName" => {
+            let has_address = !spec.get("clusterIP").text().is_empty();
             for name in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 let field = spec.get(name);
-                if field.is_given() && (name == "ipFamilyPolicy" || !field.is_empty()) {
+                if name == "clusterIPs" && has_address {
+                    // The one address is the first of the list.
+                    errors.forbidden(&field, "may not be set for ExternalName services");
+                } else if field.is_given() && (name == "ipFamilyPolicy" || !field.is_empty()) {
                     errors.forbidden(&field, "may not be set for ExternalName services");
                 }
             }
@@ -273,6 +277,9 @@ mod tests {
         assert_eq!(causes(plain), ["loadBalancerClass Forbidden", "externalTrafficPolicy Invalid"]);
         let named = json!({"type": "ExternalName", "externalName": "A.b", "ports": null});
         assert_eq!(causes(named), ["externalName Invalid"]);
+        // validation.go, `ValidateService`: a name has no address.
+        let addressed = json!({"type": "ExternalName", "externalName": "a.b", "ports": null, "clusterIP": "10.0.0.5"});
+        assert_eq!(causes(addressed), ["clusterIPs Forbidden"]);
         let headless = json!({"type": "NodePort", "externalTrafficPolicy": "Cluster", "clusterIP": "None"});
         assert_eq!(causes(headless), ["clusterIPs[0] Invalid"]);
     }

@@ -45,7 +45,7 @@ pub fn check(spec: &Field<'_>, errors: &mut Errors) {
     let single = spec.get("clusterIP");
     let given = spec.get("clusterIPs");
     if !given.is_empty() && single.text().is_empty() {
-        errors.required(&single, "must be given when clusterIPs are");
+        errors.invalid(&given, "must be empty when `clusterIP` is not specified");
     } else if let Some(first) = addresses.first().filter(|first| first.text() != single.text()) {
         errors.invalid(&Field { value: first.value, path: given.path.clone() }, "first value must match `clusterIP`");
     }
@@ -93,6 +93,24 @@ fn check_families(spec: &Field<'_>, errors: &mut Errors) {
     values::check_given_word(&policy, &["PreferDualStack", "RequireDualStack", "SingleStack"], errors);
     if policy.text() == "SingleStack" && families.len() > 1 {
         errors.invalid(&policy, "may be 'SingleStack' only with one family");
+    }
+    check_against_cluster(spec, errors);
+}
+
+/// The cluster has addresses of IPv4 only. Whoever writes the endpoints of a headless service without selector may have
+/// others.
+///
+/// Upstream: pkg/registry/core/service/storage/alloc.go, `initIPFamilyFields`, v1.36.
+fn check_against_cluster(spec: &Field<'_>, errors: &mut Errors) {
+    if is_headless(spec) && spec.get("selector").is_empty() {
+        return;
+    }
+    let policy = spec.get("ipFamilyPolicy");
+    if policy.text() == "RequireDualStack" {
+        errors.invalid(&policy, "this cluster is not configured for dual-stack services");
+    }
+    for family in spec.get("ipFamilies").items().filter(|family| family.text() == "IPv6") {
+        errors.invalid(&family, "not configured on this cluster");
     }
 }
 
@@ -154,11 +172,25 @@ mod tests {
             (json!({"clusterIP": "fd00::1", "clusterIPs": ["fd00::1", "10.1.2.3"]}), vec![]),
             (json!({"clusterIP": "10.1.2"}), vec!["clusterIPs[0] Invalid"]),
             (json!({"clusterIP": "10.1.2.3", "clusterIPs": ["10.1.2.4"]}), vec!["clusterIPs Invalid"]),
-            (json!({"clusterIPs": ["10.1.2.4"]}), vec!["clusterIP Required"]),
+            (json!({"clusterIPs": ["10.1.2.4"]}), vec!["clusterIPs Invalid"]),
             (json!({"clusterIP": "None", "clusterIPs": ["None", "10.1.2.3"]}), vec!["clusterIPs Invalid"]),
             (json!({"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "10.0.0.2"]}), vec!["clusterIPs Invalid"]),
-            (json!({"clusterIP": "10.0.0.1", "ipFamilies": ["IPv6"]}), vec!["clusterIPs[0] Invalid"]),
+            (
+                json!({"clusterIP": "10.0.0.1", "ipFamilies": ["IPv6"]}),
+                vec!["ipFamilies[0] Invalid", "clusterIPs[0] Invalid"],
+            ),
             (json!({"ipFamilies": ["IPv4", "IPv4"]}), vec!["ipFamilies[1] Duplicate"]),
+            // storage/alloc.go, `initIPFamilyFields`: a cluster of one family offers no second one.
+            (json!({"ipFamilyPolicy": "RequireDualStack"}), vec!["ipFamilyPolicy Invalid"]),
+            (json!({"ipFamilyPolicy": "PreferDualStack"}), vec![]),
+            (
+                json!({"clusterIP": "None", "ipFamilyPolicy": "RequireDualStack", "ipFamilies": ["IPv4", "IPv6"]}),
+                vec![],
+            ),
+            (
+                json!({"clusterIP": "None", "ipFamilies": ["IPv6"], "selector": {"app": "a"}}),
+                vec!["ipFamilies[0] Invalid"],
+            ),
             (json!({"ipFamilyPolicy": "Dual"}), vec!["ipFamilyPolicy NotSupported"]),
             (
                 json!({"externalIPs": ["1.2.3.4", "127.0.0.1", "x"]}),
