@@ -10,7 +10,7 @@ use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::Kind;
-use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, webhooks};
+use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, types, webhooks};
 use crate::rules::{codec, unmodelled};
 
 /// A manifest of a kind that is simulated.
@@ -223,7 +223,11 @@ fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagn
 /// Adds a problem for each field that the API server would refuse in an object that is not simulated, or that the makers of
 /// its kind would.
 fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics) {
-    let Some(kind) = other.kind else { return };
+    let Some(kind) = other.kind else {
+        let word = |field: &str| other.document.value.get(field).and_then(Value::as_str).unwrap_or_default();
+        let errors = types::others::problems(word("apiVersion"), word("kind"), &other.document.value);
+        return errors.into_iter().for_each(|error| push_error(error, &other.document, problems));
+    };
     if check_document(kind, &other.document, around, problems) {
         let mut errors = Errors::default();
         webhooks::check_alone(kind, &Field::root(&other.document.value), &mut errors);

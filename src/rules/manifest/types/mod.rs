@@ -3,6 +3,7 @@
 //! Upstream: sigs.k8s.io/json (`UnmarshalStrict`), apiserver/pkg/endpoints/handlers/create.go, v1.36.
 
 pub mod custom;
+pub mod others;
 mod reader;
 mod zero;
 
