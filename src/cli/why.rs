@@ -34,7 +34,9 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
     let explanation = why::explain(&rows, object.kind, &object.namespace, &object.name, arguments.instant.at)
         .map_err(|problem| anyhow!(problem))?;
     let asked = arguments.instant.at.map_or("the end of the run".to_string(), |at| at.to_string());
-    print(&render(&object.to_string(), &asked, explanation, arguments.limit))?;
+    let beside = why::circumstances(&rows, &object.namespace, &object.name, arguments.instant.at);
+    let text = render(&object.to_string(), &asked, explanation, arguments.limit);
+    print(&format!("{text}{}", render_beside(&beside)))?;
     Ok(Exit::Done)
 }
 
@@ -53,6 +55,26 @@ fn render(object: &str, asked: &str, explanation: Explanation, limit: usize) -> 
         table.push(vec![time.to_string(), happened.trim_start().to_string()]);
     }
     format!("{heading} Each line was caused by the one below it.\n\n{}", table.render())
+}
+
+/// Most lines of what did not happen.
+const BESIDE_MAX: usize = 10;
+
+/// What did not happen, newest last; nothing when there is none.
+fn render_beside(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let left_out = lines.len().saturating_sub(BESIDE_MAX);
+    let mut table = Table::new(&["TIME", "WHAT WAS MISSING"]);
+    if left_out > 0 {
+        table.push(vec!["...".to_string(), format!("{left_out} more before")]);
+    }
+    for line in &lines[left_out..] {
+        let (time, what) = line.split_once(' ').unwrap_or((line, ""));
+        table.push(vec![time.to_string(), what.to_string()]);
+    }
+    format!("\n{}", table.render())
 }
 
 fn heading(object: &str, asked: &str, explanation: &Explanation) -> String {

@@ -249,6 +249,31 @@ impl Rows {
     }
 }
 
+/// What a chain of causes cannot show, because it did not happen: events about the object, or about what is named after it,
+/// that were lost until then, and processes that were down at that moment. A line each, in the order of time.
+pub fn circumstances(rows: &Rows, namespace: &str, name: &str, at: Option<Span>) -> Vec<String> {
+    let until = at.map_or(rows.len(), |at| rows.rows.partition_point(|row| row.time <= at));
+    let prefix = format!("{name}-");
+    let mut lines = Vec::new();
+    let mut down: Vec<(&str, Span)> = Vec::new();
+    for row in &rows.rows[..until] {
+        let action = rows.text(row.action);
+        let process = rows.text(row.process);
+        if action == Action::Lost.as_str() {
+            let own = rows.text(row.name) == name || rows.text(row.name).starts_with(&prefix);
+            if own && rows.text(row.namespace) == namespace {
+                lines.push(format!("{} {}: {}", row.time, rows.object(row), rows.text(row.detail)));
+            }
+        } else if action == Action::ProcessStop.as_str() {
+            down.push((process, row.time));
+        } else if action == Action::ProcessStart.as_str() {
+            down.retain(|(stopped, _)| *stopped != process);
+        }
+    }
+    lines.extend(down.into_iter().map(|(process, since)| format!("{since} {process} went down, and was down then")));
+    lines
+}
+
 /// The last change of an object at or before an instant, or the last decision that failed, and its causes back to a root,
 /// last first. What was only read, told or queued counts when there is nothing else.
 /// `namespace` is empty for cluster-scoped kinds; `at` counts from the start of the run, `None` is its end.
@@ -416,6 +441,18 @@ mod tests {
             words(10),
             "3s           cm/rs had already queued replicaset/r (in the queue since 2s, when cm was told of pod/p)"
         );
+    }
+
+    #[test]
+    fn what_did_not_happen_is_told_beside_the_chain() {
+        let rows = rows(
+            "1,1,0,manager,,process-start,,,,,,\n2,2,1,manager,,lost,Pod,default,api-1,DELETED lost: drop,1,2\n\
+             2,3,1,manager,,lost,Pod,default,web-1,DELETED lost: drop,1,2\n3,4,0,manager,,process-stop,,,,,,\n",
+        );
+        let lost = "2s pod/api-1: DELETED lost: drop";
+        assert_eq!(circumstances(&rows, "default", "api", None), [lost, "3s manager went down, and was down then"]);
+        assert_eq!(circumstances(&rows, "default", "api", Some(Span::from_seconds(2))), [lost]);
+        assert!(circumstances(&rows, "shop", "api", Some(Span::from_seconds(2))).is_empty());
     }
 
     #[test]
