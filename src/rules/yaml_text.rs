@@ -164,7 +164,8 @@ impl Writer {
 
 /// Writes a text so that it is read back as this text; whether it became a block of lines, which needs an indent.
 fn push_text(out: &mut String, text: &str, indent: Option<usize>) -> bool {
-    if let Some(indent) = indent.filter(|_| is_block(text)) {
+    // At the left edge a line of the text could be taken for the end of the document.
+    if let Some(indent) = indent.filter(|indent| *indent > 0 && is_block(text)) {
         out.push_str(if text.ends_with('\n') { "|" } else { "|-" });
         for line in text.trim_end_matches('\n').split('\n') {
             out.push('\n');
@@ -297,6 +298,12 @@ metadata:
     b
 ";
         assert_eq!(to_text(&value), expected);
+    }
+
+    #[test]
+    fn a_text_that_is_the_whole_document_is_no_block() {
+        assert_eq!(to_text(&json!("a\n---")), "\"a\\n---\"\n");
+        assert_eq!(to_text(&json!(["a\n---"])), "- |-\n  a\n  ---\n");
     }
 
     #[test]
