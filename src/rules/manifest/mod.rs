@@ -88,36 +88,55 @@ pub fn create(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Re
     Ok(object)
 }
 
-/// Everything that keeps an object from being created. The server stops at the first kind of mistake; here unknown fields do
-/// not hide what is wrong with the others. The flag is set for what an admission plugin forbids.
+/// Everything that keeps an object from being created. The server stops at the first kind of mistake; here fields that are
+/// unknown or of a wrong type do not hide what is wrong with the others. The flag is set for what an admission plugin forbids.
 pub fn problems(kind: ManifestKind, manifest: &Value, around: &Surroundings) -> Vec<(FieldError, bool)> {
     let refusal = match create(kind, manifest, around) {
         Ok(_) => return Vec::new(),
         Err(refusal) => refusal,
     };
     let is_forbidden = matches!(refusal, Refusal::Forbidden(_));
-    let (unknown, others): (Vec<_>, Vec<_>) =
-        refusal.errors().iter().cloned().partition(|error| error.reason == Reason::UnknownField);
     let mut found: Vec<(FieldError, bool)> =
-        unknown.iter().chain(&others).map(|error| (error.clone(), is_forbidden)).collect();
-    if !unknown.is_empty() && others.is_empty() {
-        let mut known = manifest.clone();
-        drop_fields(&mut known, "", &unknown);
-        found.extend(problems(kind, &known, around));
+        refusal.errors().iter().map(|error| (error.clone(), is_forbidden)).collect();
+    // Without a label, a selector or a volume that cannot be read, others would seem not to fit.
+    let matters_to_others = |error: &FieldError| {
+        error.reason != Reason::UnknownField
+            && ["abel", "elector", "olume"].iter().any(|word| error.path.contains(word))
+    };
+    if let Refusal::BadRequest(wrong) = &refusal
+        && !wrong.iter().any(matters_to_others)
+    {
+        let mut rest = manifest.clone();
+        drop_fields(&mut rest, "", wrong);
+        if rest != *manifest {
+            let follow = problems(kind, &rest, around).into_iter();
+            found.extend(follow.filter(|(error, _)| !wrong.iter().any(|wrong| is_about(error, wrong))));
+        }
     }
     found
 }
 
-fn drop_fields(value: &mut Value, path: &str, unknown: &[FieldError]) {
+/// Whether a mistake only comes from the field of another one being left out: that it is missing in it, or in what holds it.
+fn is_about(error: &FieldError, wrong: &FieldError) -> bool {
+    let [error, wrong] = [error, wrong].map(|error| plain(&error.path) + ".");
+    wrong.starts_with(&error) || error.starts_with(&wrong)
+}
+
+/// A path in which keys in brackets are like those behind dots.
+fn plain(path: &str) -> String {
+    path.replace('[', ".").replace(']', "")
+}
+
+fn drop_fields(value: &mut Value, path: &str, wrong: &[FieldError]) {
     let dot = if path.is_empty() { "" } else { "." };
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !unknown.iter().any(|error| error.path == format!("{path}{dot}{name}")));
-            fields.iter_mut().for_each(|(name, field)| drop_fields(field, &format!("{path}{dot}{name}"), unknown));
+            fields.retain(|name, _| !wrong.iter().any(|error| plain(&error.path) == format!("{path}{dot}{name}")));
+            fields.iter_mut().for_each(|(name, field)| drop_fields(field, &format!("{path}{dot}{name}"), wrong));
         }
         Value::Array(items) => {
             let items = items.iter_mut().enumerate();
-            items.for_each(|(index, item)| drop_fields(item, &format!("{path}[{index}]"), unknown));
+            items.for_each(|(index, item)| drop_fields(item, &format!("{path}.{index}"), wrong));
         }
         _ => {}
     }
