@@ -42,16 +42,22 @@ impl TokenBucket {
         self.wait_for(tokens)
     }
 
-    /// Takes one token if that costs no wait.
-    pub fn try_accept(&mut self, now: Time) -> bool {
+    /// Takes one token if that costs no longer wait than `longest`; otherwise nothing is taken.
+    pub fn reserve_within(&mut self, now: Time, longest: Span) -> Option<Span> {
         let tokens = self.tokens_at(now) - 1.0;
-        // The wait is compared, not the debt: a debt too small to last a nanosecond passes.
-        if self.burst == 0 || self.wait_for(tokens) > Span::ZERO {
-            return false;
+        let wait = self.wait_for(tokens);
+        if self.burst == 0 || wait > longest {
+            return None;
         }
         self.tokens = tokens;
         self.last = Some(now);
-        true
+        Some(wait)
+    }
+
+    /// Takes one token if that costs no wait.
+    pub fn try_accept(&mut self, now: Time) -> bool {
+        // The wait is compared, not the debt: a debt too small to last a nanosecond passes.
+        self.reserve_within(now, Span::ZERO).is_some()
     }
 
     fn tokens_at(&self, now: Time) -> f64 {

@@ -15,7 +15,7 @@ mod naive_twin;
 pub mod queue;
 pub mod rate_limiters;
 pub mod rate_limiting;
-mod slots;
+pub(in crate::client) mod slots;
 
 pub use delaying::{Delayed, Delaying};
 pub use metrics::{DurationMetric, Metrics};

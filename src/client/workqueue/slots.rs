@@ -9,7 +9,7 @@ use crate::model::Map;
 
 /// One value per key, addressed by slot number. Nothing here has an order that a caller could see.
 #[derive(Clone, Debug)]
-pub(super) struct Slots<K, V> {
+pub(in crate::client) struct Slots<K, V> {
     /// The slot number is the index.
     entries: Map<K, V>,
     /// How many of the entries are unused.
@@ -17,30 +17,30 @@ pub(super) struct Slots<K, V> {
 }
 
 /// A value that can be told to be of no use any more.
-pub(super) trait Unused {
+pub(in crate::client) trait Unused {
     /// Whether the slot may be removed.
     fn is_unused(&self) -> bool;
 }
 
 /// The new slot of a removed one.
-pub(super) const REMOVED: u32 = u32::MAX;
+pub(in crate::client) const REMOVED: u32 = u32::MAX;
 
 /// Fewer unused slots than this are not worth a removal. Tests remove early, so that the twins see it happen.
 const WORTH_REMOVING: usize = if cfg!(test) { 2 } else { 1_024 };
 
 impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
-    pub(super) fn new() -> Slots<K, V> {
+    pub(in crate::client) fn new() -> Slots<K, V> {
         Slots { entries: Map::default(), unused: 0 }
     }
 
     /// The slot of a key, if it has one.
-    pub(super) fn find(&self, key: &K) -> Option<u32> {
+    pub(in crate::client) fn find(&self, key: &K) -> Option<u32> {
         self.entries.get_index_of(key).map(slot_number)
     }
 
     /// The slot of a key that comes into use; a new one gets the value that `make` gives, which must be unused, as the
     /// value of an old one may be. The caller puts it to use at once.
-    pub(super) fn find_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
+    pub(in crate::client) fn find_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
         let entry = self.entries.entry(key);
         let slot = slot_number(entry.index());
         if let indexmap::map::Entry::Vacant(vacant) = entry {
@@ -51,31 +51,31 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
         slot
     }
 
-    pub(super) fn key(&self, slot: u32) -> &K {
+    pub(in crate::client) fn key(&self, slot: u32) -> &K {
         self.entries.get_index(slot as usize).expect("slots in use are not removed").0
     }
 
-    pub(super) fn value(&self, slot: u32) -> &V {
+    pub(in crate::client) fn value(&self, slot: u32) -> &V {
         &self.entries[slot as usize]
     }
 
-    pub(super) fn value_mut(&mut self, slot: u32) -> &mut V {
+    pub(in crate::client) fn value_mut(&mut self, slot: u32) -> &mut V {
         &mut self.entries[slot as usize]
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&V> {
+    pub(in crate::client) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key)
     }
 
     /// All keys and values, unused ones too, in no meaningful order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+    pub(in crate::client) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter()
     }
 
     /// Tells that a value has just become unused. If too many are, they are removed, and the answer gives the new
     /// number of each old slot, which the caller must put in its lists.
     #[must_use]
-    pub(super) fn retire_one(&mut self) -> Option<Vec<u32>> {
+    pub(in crate::client) fn retire_one(&mut self) -> Option<Vec<u32>> {
         self.unused += 1;
         // At least half of the table goes, so a removal visits at most two entries for each retirement since the last.
         if self.unused < WORTH_REMOVING || self.unused * 2 < self.entries.len() {
@@ -93,7 +93,7 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
         Some(new_slots)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::client) fn clear(&mut self) {
         self.entries.clear();
         self.unused = 0;
     }

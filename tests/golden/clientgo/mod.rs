@@ -1,7 +1,11 @@
 //! client-go: structures with a clock but no cluster.
 
 mod limiters;
+mod priority_queue;
 mod queues;
+mod rest_client;
 
 pub use limiters::{flowcontrol, ratelimiter};
+pub use priority_queue::priorityqueue;
 pub use queues::workqueue;
+pub use rest_client::restclient;
