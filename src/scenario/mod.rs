@@ -4,9 +4,10 @@
 //! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`] (the
 //! Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`flags`], [`distribution`], [`references`],
 //! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`] (all of
-//! it to a Plan), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
+//! it to a Plan; [`control_plane`]: its processes), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
 //! when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
+pub mod control_plane;
 pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;

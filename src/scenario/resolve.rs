@@ -12,7 +12,6 @@ use super::entry::join;
 use super::expectations;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
 use super::files::{self, NotFound};
-use super::flags::Flags;
 use super::load::Input;
 use super::manifests::{self, Manifest};
 use super::nodes;
@@ -20,12 +19,11 @@ use super::references::ObjectRef;
 use super::resolved::AppliedFiles;
 use super::yaml::{self, Document, Part, Place};
 use crate::kubectl::parser::{self, CommandError, Context};
-use crate::model::{Distribution, Kind, Span, Time};
+use crate::model::{Kind, Span, Time};
 use crate::rules::manifest::{ManifestKind, Reason, types};
 use crate::rules::{suggest, timestamp};
 use crate::sim::plan::{
-    Command, CommandVerb, ComponentPlan, ContainerRule, ContainerTimes, End, Expectation, FaultPlan, KubeletPlan,
-    Latency, Plan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan, TimelineEntry,
+    Command, CommandVerb, ContainerRule, ContainerTimes, End, Expectation, FaultPlan, Plan, TimelineEntry,
 };
 
 /// One world of a scenario: the base or a variant, with its values set.
@@ -122,72 +120,6 @@ impl World<'_> {
         let problem =
             self.problem(Code::NeverHappens, &format!("{path}.{field}"), format!("{time} is after the end: {why}"));
         self.add(problem.help("lengthen `spec.duration`, or take an earlier time"));
-    }
-
-    fn latency(&self) -> Latency {
-        let plane = &self.file.control_plane;
-        let default = defaults::latency();
-        Latency {
-            request: plane.request.clone().unwrap_or(default.request),
-            commit: plane.commit.clone().unwrap_or(default.commit),
-            reply: plane.reply.clone().unwrap_or(default.reply),
-            watch: plane.watch.clone().unwrap_or(default.watch),
-        }
-    }
-
-    fn processes(&self) -> Vec<ProcessPlan> {
-        let plane = &self.file.control_plane;
-        let constant = |span: Span| Distribution::Constant(span.0);
-        let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| QueuePlan {
-            workers: workers.unwrap_or(default),
-            reconcile_time: time.clone().unwrap_or(constant(defaults::RECONCILE_TIME)),
-        };
-        let manager = &plane.controller_manager;
-        let resync = match manager.min_resync_period.unwrap_or(defaults::MIN_RESYNC_PERIOD) {
-            Span::ZERO => ResyncPlan::Never,
-            period => ResyncPlan::AtLeast(period),
-        };
-        let process = |name: &str, components, client, events_client| ProcessPlan {
-            name: name.to_string(),
-            replica: 0,
-            components,
-            resync: ResyncPlan::Never,
-            client,
-            events_client,
-        };
-        let controllers = vec![
-            ComponentPlan::ReplicaSet(queue(
-                manager.replicaset_syncs,
-                defaults::REPLICASET_SYNCS,
-                &plane.replicaset_time,
-            )),
-            ComponentPlan::Deployment(queue(
-                manager.deployment_syncs,
-                defaults::DEPLOYMENT_SYNCS,
-                &plane.deployment_time,
-            )),
-            ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
-        ];
-        let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
-            cycle: constant(defaults::SCHEDULING_CYCLE),
-            per_node: defaults::SCHEDULING_PER_NODE,
-            percentage_of_nodes_to_score: 0,
-            assume: self.file.model.assume,
-            explain: None,
-        });
-        let kubelets = ComponentPlan::Kubelets(KubeletPlan {
-            pleg_period: defaults::PLEG_PERIOD,
-            heartbeat_period: defaults::HEARTBEAT_PERIOD,
-        });
-        let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
-        let scheduler_client = client(&plane.scheduler, defaults::SCHEDULER_CLIENT);
-        let kubelet_client = Some(defaults::KUBELET_CLIENT);
-        vec![
-            ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) },
-            process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client),
-            process("kubelet", vec![kubelets], kubelet_client, kubelet_client),
-            process("kubectl", vec![ComponentPlan::Kubectl], None, None),
-        ]
     }
 
     /// What is in etcd at the start (namespaces, nodes, then the rest in the order of the files), and what all of it is
@@ -474,12 +406,6 @@ impl World<'_> {
 /// Kinds of which no controller makes objects.
 fn is_made_by_users(kind: Kind) -> bool {
     matches!(kind, Kind::Deployment | Kind::Node | Kind::Namespace)
-}
-
-/// The limit that flags ask for.
-fn client(flags: &Flags, default: RateLimit) -> Option<RateLimit> {
-    let qps = flags.qps.unwrap_or(default.qps);
-    (qps > 0.0).then(|| RateLimit { qps, burst: flags.burst.unwrap_or(default.burst) })
 }
 
 /// Names of the regular containers of a pod, a template or a patch of them.

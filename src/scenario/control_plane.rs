@@ -1,0 +1,83 @@
+//! What a scenario says about the control plane, as processes with their settings.
+
+use super::defaults;
+use super::flags::Flags;
+use super::resolve::World;
+use crate::model::{Distribution, Span};
+use crate::sim::plan::{
+    ComponentPlan, KubeletPlan, Latency, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan,
+};
+
+impl World<'_> {
+    pub(super) fn latency(&self) -> Latency {
+        let plane = &self.file.control_plane;
+        let default = defaults::latency();
+        Latency {
+            request: plane.request.clone().unwrap_or(default.request),
+            commit: plane.commit.clone().unwrap_or(default.commit),
+            reply: plane.reply.clone().unwrap_or(default.reply),
+            watch: plane.watch.clone().unwrap_or(default.watch),
+        }
+    }
+
+    pub(super) fn processes(&self) -> Vec<ProcessPlan> {
+        let plane = &self.file.control_plane;
+        let constant = |span: Span| Distribution::Constant(span.0);
+        let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| QueuePlan {
+            workers: workers.unwrap_or(default),
+            reconcile_time: time.clone().unwrap_or(constant(defaults::RECONCILE_TIME)),
+        };
+        let manager = &plane.controller_manager;
+        let resync = match manager.min_resync_period.unwrap_or(defaults::MIN_RESYNC_PERIOD) {
+            Span::ZERO => ResyncPlan::Never,
+            period => ResyncPlan::AtLeast(period),
+        };
+        let process = |name: &str, components, client, events_client| ProcessPlan {
+            name: name.to_string(),
+            replica: 0,
+            components,
+            resync: ResyncPlan::Never,
+            client,
+            events_client,
+        };
+        let controllers = vec![
+            ComponentPlan::ReplicaSet(queue(
+                manager.replicaset_syncs,
+                defaults::REPLICASET_SYNCS,
+                &plane.replicaset_time,
+            )),
+            ComponentPlan::Deployment(queue(
+                manager.deployment_syncs,
+                defaults::DEPLOYMENT_SYNCS,
+                &plane.deployment_time,
+            )),
+            ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
+        ];
+        let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
+            cycle: constant(defaults::SCHEDULING_CYCLE),
+            per_node: defaults::SCHEDULING_PER_NODE,
+            percentage_of_nodes_to_score: 0,
+            assume: self.file.model.assume,
+            explain: None,
+        });
+        let kubelets = ComponentPlan::Kubelets(KubeletPlan {
+            pleg_period: defaults::PLEG_PERIOD,
+            heartbeat_period: defaults::HEARTBEAT_PERIOD,
+        });
+        let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
+        let scheduler_client = client(&plane.scheduler, defaults::SCHEDULER_CLIENT);
+        let kubelet_client = Some(defaults::KUBELET_CLIENT);
+        vec![
+            ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) },
+            process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client),
+            process("kubelet", vec![kubelets], kubelet_client, kubelet_client),
+            process("kubectl", vec![ComponentPlan::Kubectl], None, None),
+        ]
+    }
+}
+
+/// The limit that flags ask for.
+fn client(flags: &Flags, default: RateLimit) -> Option<RateLimit> {
+    let qps = flags.qps.unwrap_or(default.qps);
+    (qps > 0.0).then(|| RateLimit { qps, burst: flags.burst.unwrap_or(default.burst) })
+}
