@@ -5,13 +5,16 @@
 //!
 //! Upstream: the `processNextWorkItem` loops of pkg/controller (v1.36) and controller-runtime's controller.go.
 
-use crate::component::{Component, Context, Draws, Input, MetricSink, Purpose, WatchSpec, draw_span};
+use crate::component::{Change, Component, Context, Delta, Draws, Input, MetricSink, Purpose, WatchSpec, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
 use crate::model::{Action, ApiResult, Cause, Distribution, Key, Map, RecordId, Set, Span, Time};
 
+use super::controller_queue::ControllerQueue;
+use super::priority_queue::LOW_PRIORITY;
+use super::queue_settings::{HandlerAdd, QueueSettings, WorkerLoop};
 use super::reconciler::{Enqueue, Outcome, Reconciler, Step};
-use super::workqueue::{Added, AddedLater, Got, RateLimiter, RateLimitingQueue, Taken};
+use super::workqueue::{Added, AddedLater, Got, Taken};
 
 const WAKE: u64 = 0;
 const DELAYED: u64 = 1;
@@ -19,21 +22,12 @@ const COMPUTED: u64 = 16;
 const REPLY_INDEX_BITS: u32 = 24;
 const RECONCILE_TIME: Purpose = Purpose("reconcile-time");
 
-/// Settings of a controller's queue.
-#[derive(Clone, Debug)]
-pub struct QueueSettings {
-    /// Workers.
-    pub workers: u32,
-    /// Computing time of a reconcile, between reading the caches and the first request.
-    pub reconcile_time: Distribution,
-}
-
 /// A controller: a reconciler with its queue and workers.
 #[derive(Clone)]
 pub struct QueueController<R: Reconciler> {
     reconciler: R,
     settings: QueueSettings,
-    queue: RateLimitingQueue<Key, Cause>,
+    queue: ControllerQueue,
     workers: Vec<Option<Run<R::State>>>,
     attempts: Map<Key, u64>,
     /// Keys in the delaying queue that are not retries: while there are any, the run is not quiet.
@@ -44,6 +38,7 @@ pub struct QueueController<R: Reconciler> {
     reconciles_total: u64,
     errors_total: u64,
     batch: Vec<Enqueue>,
+    ready_keys: Vec<Key>,
 }
 
 /// A reconcile in the hands of a worker.
@@ -60,12 +55,12 @@ struct Run<S> {
 
 impl<R: Reconciler + 'static> QueueController<R> {
     /// A controller with an empty queue and idle workers.
-    pub fn new(reconciler: R, settings: QueueSettings) -> QueueController<R> {
+    pub fn new(reconciler: R, settings: QueueSettings, now: Time) -> QueueController<R> {
         let workers = (0..settings.workers).map(|_| None).collect();
         QueueController {
             reconciler,
+            queue: ControllerQueue::new(&settings, now),
             settings,
-            queue: RateLimitingQueue::new(RateLimiter::default_controller()),
             workers,
             attempts: Map::default(),
             planned: Set::default(),
@@ -75,6 +70,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
             reconciles_total: 0,
             errors_total: 0,
             batch: Vec::new(),
+            ready_keys: Vec::new(),
         }
     }
 
@@ -90,27 +86,47 @@ impl<R: Reconciler + 'static> QueueController<R> {
         &mut self.reconciler
     }
 
-    fn enqueue(&mut self, enqueue: Enqueue, ctx: &mut Context<'_>) {
+    /// Carries out what a handler or a reconciler asks for; a retry after a failure goes through [`Self::retry`].
+    fn enqueue(&mut self, enqueue: Enqueue, priority: i32, ctx: &mut Context<'_>) {
         match enqueue {
+            Enqueue::Now(key) if self.settings.handler_add == HandlerAdd::RateLimited => {
+                self.enqueue(Enqueue::RateLimited(key), priority, ctx);
+            }
+            Enqueue::RateLimited(key) => {
+                // Nobody has failed: what waits is work.
+                self.planned.insert(key.clone());
+                self.add_rate_limited(key, priority, ctx);
+            }
             Enqueue::Now(key) => {
                 let id = RecordId(ctx.out.next_record());
-                let (action, detail) = match self.queue.add(key.clone(), ctx.now, id) {
+                let (action, detail) = match self.queue.add(key.clone(), priority, ctx.now, id) {
                     Added::Queued => (Action::Enqueue, Detail::None),
                     Added::Held => (Action::Enqueue, Detail::Words("a worker holds it")),
                     Added::Coalesced { first } => (Action::Coalesced, Detail::Record("first added by", first)),
                     Added::Refused => return,
                 };
+                if !self.planned.is_empty() && self.queue.deadline_is_gone(&key) {
+                    self.planned.swap_remove(&key);
+                }
                 ctx.out.record(action, Some(key), detail);
             }
-            Enqueue::After(key, delay) => {
-                let id = RecordId(ctx.out.next_record());
-                let added = self.queue.add_after(key.clone(), delay, ctx.now, id);
-                if matches!(added, AddedLater::Delayed { .. } | AddedLater::Coalesced { .. }) {
-                    self.planned.insert(key.clone());
-                }
-                self.record_later(key, delay, added, "after", ctx);
-            }
+            Enqueue::After(key, delay) => self.add_after(key, delay, priority, ctx),
         }
+    }
+
+    fn add_after(&mut self, key: Key, delay: Span, priority: i32, ctx: &mut Context<'_>) {
+        let id = RecordId(ctx.out.next_record());
+        let added = self.queue.add_after(key.clone(), delay, priority, ctx.now, id);
+        if matches!(added, AddedLater::Delayed { .. } | AddedLater::Coalesced { .. }) {
+            self.planned.insert(key.clone());
+        }
+        self.record_later(key, delay, added, "after", ctx);
+    }
+
+    fn add_rate_limited(&mut self, key: Key, priority: i32, ctx: &mut Context<'_>) {
+        let id = RecordId(ctx.out.next_record());
+        let (delay, added) = self.queue.add_rate_limited(key.clone(), priority, ctx.now, id);
+        self.record_later(key, delay, added, "rate limiter: in", ctx);
     }
 
     fn record_later(&self, key: Key, delay: Span, added: AddedLater<Cause>, word: &str, ctx: &mut Context<'_>) {
@@ -127,7 +143,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
 
     /// Asks for workers to run at the end of this instant's other events, and for the next delayed key.
     fn settle(&mut self, ctx: &mut Context<'_>) {
-        if self.started && !self.wake_pending && !self.queue.is_empty() && self.workers.iter().any(Option::is_none) {
+        if self.started && !self.wake_pending && self.queue.has_next() && self.workers.iter().any(Option::is_none) {
             self.wake_pending = true;
             ctx.out.set_timer(WAKE, ctx.now, Nature::Work);
         }
@@ -144,7 +160,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
 
     fn run_workers(&mut self, ctx: &mut Context<'_>) {
         while let Some(worker) = self.workers.iter().position(Option::is_none) {
-            let Got::Key(taken) = self.take_next(worker, ctx.now) else { return };
+            let Got::Key(taken) = self.queue.take(worker as u32, ctx.now) else { return };
             self.start(worker, taken, ctx);
         }
     }
@@ -215,40 +231,64 @@ impl<R: Reconciler + 'static> QueueController<R> {
     fn finish(&mut self, worker: usize, outcome: Outcome, ctx: &mut Context<'_>) {
         let run = self.workers[worker].take().expect("a finished reconcile was running");
         let key = run.key;
-        let (after, failed) = match outcome {
-            Outcome::Done { requeue_after } => (requeue_after, None),
-            Outcome::Error { requeue_after, message } => (requeue_after, Some(message)),
-        };
-        if let Some(delay) = after {
-            self.enqueue(Enqueue::After(key.clone(), delay), ctx);
-        }
-        match failed {
-            None => self.queue.forget(&key),
-            Some(message) => self.retry(&key, message, ctx),
+        // A requeue keeps the priority.
+        let priority = self.queue.taken_priority(&key);
+        match self.settings.worker_loop {
+            WorkerLoop::InTree => self.after_in_tree(&key, outcome, ctx),
+            WorkerLoop::ControllerRuntime => self.after_controller_runtime(&key, outcome, priority, ctx),
         }
         self.queue.done(&key, ctx.now);
         // The worker that is done goes on with the next key at once; only idle workers have to be woken.
-        if let Got::Key(taken) = self.take_next(worker, ctx.now) {
+        if let Got::Key(taken) = self.queue.take(worker as u32, ctx.now) {
             self.start(worker, taken, ctx);
         }
     }
 
-    /// The head of the queue; `Wait` when it is empty, without standing in line.
-    fn take_next(&mut self, worker: usize, now: Time) -> Got<Key, Cause> {
-        if self.queue.is_empty() { Got::Wait } else { self.queue.get(worker as u32, now) }
+    /// What the controllers of kube-controller-manager do by hand: AddAfter wherever they like, then Forget or retry.
+    fn after_in_tree(&mut self, key: &Key, outcome: Outcome, ctx: &mut Context<'_>) {
+        let (after, failed) = match outcome {
+            Outcome::Done { requeue_after } => (requeue_after, None),
+            Outcome::Error { requeue_after, message } => (requeue_after, Some(message)),
+            Outcome::Requeue => return self.add_rate_limited(key.clone(), 0, ctx),
+            Outcome::TerminalError { message } => {
+                self.record_error(key, message, ctx);
+                return self.queue.forget(key);
+            }
+        };
+        if let Some(delay) = after {
+            self.add_after(key.clone(), delay, 0, ctx);
+        }
+        let Some(message) = failed else { return self.queue.forget(key) };
+        self.record_error(key, message, ctx);
+        if self.reconciler.max_retries().is_some_and(|limit| self.queue.num_requeues(key) >= limit) {
+            return self.queue.forget(key);
+        }
+        self.add_rate_limited(key.clone(), 0, ctx);
     }
 
-    fn retry(&mut self, key: &Key, message: String, ctx: &mut Context<'_>) {
+    /// Upstream: sigs.k8s.io/controller-runtime pkg/internal/controller/controller.go (`reconcileHandler`), v0.24.
+    fn after_controller_runtime(&mut self, key: &Key, outcome: Outcome, priority: i32, ctx: &mut Context<'_>) {
+        match outcome {
+            Outcome::Error { message, .. } => {
+                self.record_error(key, message, ctx);
+                self.add_rate_limited(key.clone(), priority, ctx);
+            }
+            // Dropped, but its failures are not forgotten.
+            Outcome::TerminalError { message } => self.record_error(key, message, ctx),
+            Outcome::Done { requeue_after: Some(delay) } if delay > Span::ZERO => {
+                self.queue.forget(key);
+                self.add_after(key.clone(), delay, priority, ctx);
+            }
+            Outcome::Requeue => self.add_rate_limited(key.clone(), priority, ctx),
+            Outcome::Done { .. } => self.queue.forget(key),
+        }
+    }
+
+    /// Records a failure; what follows is caused by it.
+    fn record_error(&mut self, key: &Key, message: String, ctx: &mut Context<'_>) {
         self.errors_total += 1;
         let failed = ctx.out.record(Action::ReconcileError, Some(key.clone()), Detail::from(message));
-        if self.reconciler.max_retries().is_some_and(|limit| self.queue.num_requeues(key) >= limit) {
-            self.queue.forget(key);
-            return;
-        }
         ctx.out.set_cause(failed);
-        let id = RecordId(ctx.out.next_record());
-        let (delay, added) = self.queue.add_rate_limited(key.clone(), ctx.now, id);
-        self.record_later(key.clone(), delay, added, "retry in", ctx);
     }
 
     fn timer(&mut self, token: u64, ctx: &mut Context<'_>) {
@@ -259,7 +299,8 @@ impl<R: Reconciler + 'static> QueueController<R> {
             }
             DELAYED => {
                 self.timer_at = None;
-                while let Some((key, _)) = self.queue.add_next_ready(ctx.now) {
+                self.queue.make_ready(ctx.now, &mut self.ready_keys);
+                for key in self.ready_keys.drain(..) {
                     self.planned.swap_remove(&key);
                 }
             }
@@ -272,6 +313,19 @@ impl<R: Reconciler + 'static> QueueController<R> {
             }
         }
     }
+}
+
+/// Events of the first list, and updates that changed nothing (resyncs, relists), wait for all others where there are
+/// priorities.
+///
+/// Upstream: sigs.k8s.io/controller-runtime pkg/handler, v0.24.
+fn priority_of(delta: &Delta) -> i32 {
+    let is_low = match &delta.change {
+        Change::Added(_) => delta.is_initial,
+        Change::Updated { old, new } => old.meta().resource_version == new.meta().resource_version,
+        Change::Deleted { .. } => false,
+    };
+    if is_low { LOW_PRIORITY } else { 0 }
 }
 
 impl<R: Reconciler + 'static> Component for QueueController<R> {
@@ -289,8 +343,9 @@ impl<R: Reconciler + 'static> Component for QueueController<R> {
             Input::Delta(delta) => {
                 let mut batch = std::mem::take(&mut self.batch);
                 self.reconciler.observe(&delta, ctx, &mut batch);
+                let priority = priority_of(&delta);
                 for enqueue in batch.drain(..) {
-                    self.enqueue(enqueue, ctx);
+                    self.enqueue(enqueue, priority, ctx);
                 }
                 self.batch = batch;
             }
@@ -302,7 +357,7 @@ impl<R: Reconciler + 'static> Component for QueueController<R> {
     }
 
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.workers.iter().all(Option::is_none)
+        !self.queue.has_next() && self.workers.iter().all(Option::is_none)
     }
 
     fn metrics(&self, now: Time, sink: &mut dyn MetricSink) {
@@ -317,9 +372,9 @@ impl<R: Reconciler + 'static> Component for QueueController<R> {
         let work = &metrics.work_duration;
         sink.sample("workqueue_work_duration_seconds_sum", &labels, work.sum_ns as f64 / 1e9);
         sink.sample("workqueue_work_duration_seconds_count", &labels, work.count as f64);
-        let held = self.queue.queue();
-        sink.sample("workqueue_unfinished_work_seconds", &labels, held.unfinished_work(now).as_seconds());
-        sink.sample("workqueue_longest_running_processor_seconds", &labels, held.longest_running(now).as_seconds());
+        let (unfinished, longest) = self.queue.sampled_gauges(now);
+        sink.sample("workqueue_unfinished_work_seconds", &labels, unfinished.as_seconds());
+        sink.sample("workqueue_longest_running_processor_seconds", &labels, longest.as_seconds());
         let controller = [("controller", self.name())];
         sink.sample("controller_reconcile_total", &controller, self.reconciles_total as f64);
         sink.sample("controller_reconcile_errors_total", &controller, self.errors_total as f64);

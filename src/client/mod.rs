@@ -5,10 +5,12 @@
 //! [`rest`] (requests and their retries), [`process`] (what holds them together).
 
 pub mod controller;
+mod controller_queue;
 pub mod event_recorder;
 pub mod informers;
 pub mod priority_queue;
 pub mod process;
+pub mod queue_settings;
 pub mod recency_map;
 pub mod reconciler;
 pub mod reflector;

@@ -64,6 +64,8 @@ pub enum Enqueue {
     Now(Key),
     /// Add it after a while.
     After(Key, Span),
+    /// Add it through the limiter.
+    RateLimited(Key),
 }
 
 /// What a reconcile does next.
@@ -88,9 +90,17 @@ pub enum Outcome {
         /// Look again after this long.
         requeue_after: Option<Span>,
     },
+    /// Well, but it has to run again: add it rate-limited, without Forget (controller-runtime's `Requeue: true`).
+    Requeue,
+    /// In vain for good: the key is dropped, its failures are not forgotten (controller-runtime's `TerminalError`).
+    TerminalError {
+        /// What went wrong.
+        message: String,
+    },
     /// Badly: add it rate-limited. The text goes into the trace.
     Error {
-        /// Look again after this long, besides the retry (a controller that called AddAfter before it failed).
+        /// Look again after this long, besides the retry (a controller that called AddAfter before it failed);
+        /// controller-runtime ignores it.
         requeue_after: Option<Span>,
         /// What went wrong.
         message: String,

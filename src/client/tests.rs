@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::controller::{QueueController, QueueSettings};
+use super::controller::QueueController;
 use super::informers::Informers;
+use super::queue_settings::{HandlerAdd, QueueSettings};
 use super::reconciler::{Enqueue, Outcome, Reconciler, Step};
 use super::reflector;
 use crate::component::{Change, Component, Context, Delta, Draws, Effect, Input, Outbox, Purpose, Sensors, WatchSpec};
@@ -98,9 +99,12 @@ struct Rig {
 
 impl Rig {
     fn new(reconciler: Scripted) -> Rig {
-        let settings = QueueSettings { workers: 1, reconcile_time: Distribution::ZERO };
+        Rig::with(reconciler, QueueSettings::in_tree(1, Distribution::ZERO))
+    }
+
+    fn with(reconciler: Scripted, settings: QueueSettings) -> Rig {
         Rig {
-            controller: QueueController::new(reconciler, settings),
+            controller: QueueController::new(reconciler, settings, Time(0)),
             now: Time(0),
             next_record: 1,
             timers: Vec::new(),
@@ -131,8 +135,11 @@ impl Rig {
     }
 
     fn observe(&mut self) {
-        let change = Change::Added(object("x", 1));
-        self.give(Input::Delta(Delta { change, is_resync: false, is_initial: false }));
+        self.observe_change(Change::Added(object("x", 1)), false);
+    }
+
+    fn observe_change(&mut self, change: Change, is_initial: bool) {
+        self.give(Input::Delta(Delta { change, is_resync: false, is_initial }));
     }
 
     /// Fires a pending timer; returns its instant and nature.
@@ -251,6 +258,112 @@ fn a_look_planned_for_now_leaves_later_retries_mere_back_off() {
     rig.observe();
     rig.fire(WAKE);
     assert_eq!(rig.fire(DELAYED), (milliseconds(5), Nature::Backoff));
+}
+
+fn controller_runtime() -> QueueSettings {
+    QueueSettings::controller_runtime(1, Distribution::ZERO)
+}
+
+#[test]
+fn a_controller_of_controller_runtime_works_news_before_what_it_lists() {
+    let adds = ["listed", "same", "new"].map(|name| Enqueue::Now(key(name)));
+    let reconciler = Scripted { adds: VecDeque::from(adds), ..Scripted::default() };
+    let mut rig = Rig::with(reconciler, controller_runtime());
+    rig.observe_change(Change::Added(object("x", 1)), true);
+    rig.observe_change(Change::Updated { old: object("x", 1), new: object("x", 1) }, false);
+    rig.observe_change(Change::Updated { old: object("x", 1), new: object("x", 2) }, false);
+    rig.give(Input::Start);
+    rig.fire(WAKE);
+    assert_eq!(rig.controller.reconciler().begun, ["new", "listed", "same"].map(key));
+}
+
+#[test]
+fn a_retry_keeps_its_low_priority() {
+    let mut reconciler = Scripted { outcomes: VecDeque::from([Outcome::error("fails")]), ..Scripted::default() };
+    reconciler.adds.extend(["a", "b"].map(|name| Enqueue::Now(key(name))));
+    let mut rig = Rig::with(reconciler, controller_runtime());
+    rig.give(Input::Start);
+    rig.observe_change(Change::Added(object("x", 1)), true);
+    rig.fire(WAKE);
+    // At 5 ms the retry of "a" and, in the same instant before a worker comes, "b" with a normal priority.
+    rig.fire(DELAYED);
+    rig.observe();
+    rig.fire(WAKE);
+    assert_eq!(rig.controller.reconciler().begun, ["a", "b", "a"].map(key));
+}
+
+#[test]
+fn a_later_look_forgets_failures_and_an_error_hides_it() {
+    let second = Some(Span::from_seconds(1));
+    let outcomes = [
+        Outcome::error("fails"),
+        Outcome::Error { requeue_after: second, message: "hides the later look".into() },
+        Outcome::Done { requeue_after: second },
+        Outcome::error("counts anew"),
+    ];
+    let mut reconciler = Scripted { outcomes: VecDeque::from(outcomes), ..Scripted::default() };
+    reconciler.adds.push_back(Enqueue::Now(key("a")));
+    let mut rig = Rig::with(reconciler, controller_runtime());
+    rig.give(Input::Start);
+    rig.observe();
+    rig.fire(WAKE);
+    // 5 ms, then 10 ms more, then the look 1 s later, and then 5 ms again: at 5, 15, 1015 and 1020 ms.
+    for (due_ms, nature) in
+        [(5, Nature::Backoff), (15, Nature::Backoff), (1_015, Nature::Work), (1_020, Nature::Backoff)]
+    {
+        assert_eq!(rig.fire(DELAYED), (milliseconds(due_ms), nature));
+        assert!(rig.timers.iter().all(|timer| timer.0 == WAKE), "one key waits at a time");
+        rig.fire(WAKE);
+    }
+}
+
+#[test]
+fn a_terminal_error_is_dropped() {
+    let outcomes = [Outcome::TerminalError { message: "in vain".into() }, Outcome::error("once more")];
+    let mut reconciler = Scripted { outcomes: VecDeque::from(outcomes), ..Scripted::default() };
+    reconciler.adds.extend([Enqueue::Now(key("a")), Enqueue::Now(key("a"))]);
+    let mut rig = Rig::with(reconciler, controller_runtime());
+    rig.give(Input::Start);
+    rig.observe();
+    rig.fire(WAKE);
+    assert!(rig.timers.is_empty() && rig.controller.is_idle());
+    rig.observe();
+    rig.fire(WAKE);
+    assert_eq!(rig.fire(DELAYED).0, milliseconds(5));
+}
+
+#[test]
+fn a_direct_add_absorbs_a_planned_look_in_the_priority_queue_only() {
+    for (settings, begun) in [(controller_runtime(), 1), (QueueSettings::in_tree(1, Distribution::ZERO), 2)] {
+        let adds = [Enqueue::After(key("a"), Span::from_seconds(9)), Enqueue::Now(key("a"))];
+        let mut rig = Rig::with(Scripted { adds: VecDeque::from(adds), ..Scripted::default() }, settings);
+        rig.give(Input::Start);
+        rig.observe();
+        rig.observe();
+        rig.fire(WAKE);
+        while let Some(timer) = rig.timers.first().map(|timer| timer.0) {
+            rig.fire(timer);
+        }
+        assert_eq!(rig.controller.reconciler().begun.len(), begun);
+    }
+}
+
+#[test]
+fn handlers_that_add_through_the_limiter_wait_for_its_tokens() {
+    let adds = (0..103).map(|number| Enqueue::Now(key(&format!("key-{number}"))));
+    let settings =
+        QueueSettings { handler_add: HandlerAdd::RateLimited, ..QueueSettings::in_tree(1, Distribution::ZERO) };
+    let mut rig = Rig::with(Scripted { adds: adds.collect(), ..Scripted::default() }, settings);
+    rig.give(Input::Start);
+    for _ in 0..103 {
+        rig.observe();
+    }
+    // The burst of 100 waits for the first delay of 5 ms only; then one key in 100 ms.
+    for due_ms in [5, 100, 200, 300] {
+        assert_eq!(rig.fire(DELAYED), (milliseconds(due_ms), Nature::Work));
+        rig.fire(WAKE);
+    }
+    assert_eq!(rig.controller.reconciler().begun.len(), 103);
 }
 
 fn informers() -> Informers {

@@ -23,9 +23,9 @@ impl World<'_> {
     pub(super) fn processes(&self) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);
-        let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| QueuePlan {
-            workers: workers.unwrap_or(default),
-            reconcile_time: time.clone().unwrap_or(constant(defaults::RECONCILE_TIME)),
+        let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| {
+            let time = time.clone().unwrap_or(constant(defaults::RECONCILE_TIME));
+            QueuePlan::in_tree(workers.unwrap_or(default), time)
         };
         let manager = &plane.controller_manager;
         let resync = match manager.min_resync_period.unwrap_or(defaults::MIN_RESYNC_PERIOD) {

@@ -69,7 +69,7 @@ impl Reconciler for Arrivals {
 
 /// The plan of a queue with this many workers: `count` keys with times `between` them, each of which takes `service`.
 pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution, count: u64) -> Plan {
-    let queue = QueuePlan { workers, reconcile_time: service };
+    let queue = QueuePlan::in_tree(workers, service);
     let process = ProcessPlan {
         name: "kube-controller-manager".to_string(),
         replica: 0,

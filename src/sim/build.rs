@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::apiserver::naming::Naming;
 use crate::apiserver::{ApiServer, Writer};
-use crate::client::controller::{QueueController, QueueSettings};
+use crate::client::controller::QueueController;
 use crate::client::process::Process;
 use crate::component::{Component, Informers};
 use crate::controllers::consistency::Consistency;
@@ -14,7 +14,7 @@ use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
-use crate::model::{Action, Cause, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span};
+use crate::model::{Action, Cause, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span, Time};
 use crate::node::{self, Kubelets};
 use crate::plant::Plant;
 use crate::rules::admission::NodeRegistration;
@@ -26,7 +26,7 @@ use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
 use super::faults::Faults;
 use super::lockstep::PodDouble;
-use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, QueuePlan};
+use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::world::{Counters, Requests, World, WorldDraws};
 
 /// Name of the process that carries out the timeline.
@@ -137,24 +137,24 @@ pub fn latency_of<'a>(plan: &'a Plan, process: &Name) -> &'a Latency {
 }
 
 /// The components of a process, as they are when it starts.
-pub(super) fn components(plan: &Arc<Plan>, process: ProcessIndex) -> Vec<Box<dyn Component>> {
-    plan.processes[process].components.iter().map(|component| build(component, plan)).collect()
+pub(super) fn components(plan: &Arc<Plan>, process: ProcessIndex, now: Time) -> Vec<Box<dyn Component>> {
+    plan.processes[process].components.iter().map(|component| build(component, plan, now)).collect()
 }
 
-fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
+fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component> {
     match component {
         ComponentPlan::ReplicaSet(queue) => {
             let consistency = match plan.version {
                 KubernetesVersion::V1_36 => Consistency::Checked,
                 KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Consistency::Unchecked,
             };
-            Box::new(QueueController::new(ReplicaSetController::new(consistency), settings(queue)))
+            Box::new(QueueController::new(ReplicaSetController::new(consistency), queue.clone(), now))
         }
         ComponentPlan::Deployment(queue) => {
-            Box::new(QueueController::new(DeploymentController::new(), settings(queue)))
+            Box::new(QueueController::new(DeploymentController::new(), queue.clone(), now))
         }
         ComponentPlan::GarbageCollector(queue) => {
-            Box::new(QueueController::new(GarbageCollector::new(), settings(queue)))
+            Box::new(QueueController::new(GarbageCollector::new(), queue.clone(), now))
         }
         ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
             cycle: scheduler.cycle.clone(),
@@ -178,12 +178,8 @@ fn build(component: &ComponentPlan, plan: &Plan) -> Box<dyn Component> {
             Box::new(Kubectl::new(plan.timeline.iter().map(|entry| entry.command.clone()).collect()))
         }
         ComponentPlan::Arrivals(arrivals) => {
-            Box::new(QueueController::new(Arrivals::new(arrivals), settings(&arrivals.queue)))
+            Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
     }
-}
-
-fn settings(queue: &QueuePlan) -> QueueSettings {
-    QueueSettings { workers: queue.workers, reconcile_time: queue.reconcile_time.clone() }
 }

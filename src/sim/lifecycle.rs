@@ -20,7 +20,7 @@ impl World {
         if self.processes[process].alive || self.faults.holds_down(&self.processes[process], self.calendar.now()) {
             return;
         }
-        let components = super::build::components(&self.plan, process);
+        let components = super::build::components(&self.plan, process, self.calendar.now());
         let owner = &mut self.processes[process];
         owner.alive = true;
         owner.started = false;

@@ -36,7 +36,7 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
     for step in case["steps"].as_array().into_iter().flatten() {
         timeline.push(timeline_entry(step)?);
     }
-    let queue = || QueuePlan { workers: 1, reconcile_time: Distribution::ZERO };
+    let queue = || QueuePlan::in_tree(1, Distribution::ZERO);
     let mut components = Vec::new();
     for controller in case["controllers"].as_array().ok_or("a case names its controllers")? {
         components.push(match controller.as_str() {

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use crate::client::queue_settings::{
+    HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
+};
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 use crate::model::distribution::Distribution;
@@ -185,15 +188,6 @@ pub struct ArrivalsPlan {
     pub between: Distribution,
     /// How many keys come.
     pub count: u64,
-}
-
-/// Settings of a controller around a work queue.
-#[derive(Clone, Debug)]
-pub struct QueuePlan {
-    /// Workers (`--concurrent-*-syncs`).
-    pub workers: u32,
-    /// Computing time of a reconcile, before its first request.
-    pub reconcile_time: Distribution,
 }
 
 /// Settings of the scheduler.

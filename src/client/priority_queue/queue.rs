@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hash;
 
+use crate::client::workqueue::metrics::GaugeSamples;
 use crate::client::workqueue::slots::{Slots, Unused};
 use crate::client::workqueue::{Added, AddedLater, Done, Drain, Got, Metrics, RateLimiter, Taken, Woken};
 use crate::model::{Span, Time};
@@ -46,6 +47,7 @@ pub struct PriorityQueue<K, C> {
     shutting_down: bool,
     limiter: RateLimiter<K>,
     metrics: Metrics,
+    samples: GaugeSamples,
 }
 
 /// What the queue knows of one key.
@@ -101,7 +103,14 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
             shutting_down: false,
             limiter,
             metrics: Metrics::default(),
+            samples: GaugeSamples::starting(Time(0)),
         }
+    }
+
+    /// The queue was made at this instant: its gauges are sampled every 0.5 s from then on.
+    pub fn created_at(mut self, created_at: Time) -> PriorityQueue<K, C> {
+        self.samples = GaugeSamples::starting(created_at);
+        self
     }
 
     /// Adds a key. Returns the delay, zero if there is none, and what became of it. After a shutdown nothing happens at
@@ -223,6 +232,7 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
 
     /// A worker has finished with a key, which becomes free for the next.
     pub fn done(&mut self, key: &K, now: Time) -> Done {
+        self.sample(now);
         let held = self.slots.find(key).and_then(|slot| Some((slot, self.slots.value_mut(slot).lock.take()?)));
         let Some((slot, (index, since))) = held else {
             return Done { work_duration: None, requeued: false };
@@ -252,14 +262,16 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
     }
 
     /// Refuses further adds; every Get ends, waiting ones too. Queued keys are not handed out any more.
-    pub fn shut_down(&mut self) {
+    pub fn shut_down(&mut self, now: Time) {
+        self.sample(now);
+        self.samples.stop();
         self.shutting_down = true;
         self.woken.extend(self.waiters.drain(..).map(|worker| Woken::Shutdown { worker }));
     }
 
     /// As [`PriorityQueue::shut_down`]: upstream does not wait for anybody.
-    pub fn shut_down_with_drain(&mut self) -> Drain {
-        self.shut_down();
+    pub fn shut_down_with_drain(&mut self, now: Time) -> Drain {
+        self.shut_down(now);
         Drain::Over
     }
 
@@ -276,6 +288,12 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
     /// The priority of a queued key.
     pub fn priority_of(&self, key: &K) -> Option<i32> {
         self.slots.get(key)?.item.as_ref().map(|item| item.priority)
+    }
+
+    /// Whether the key becomes ready later.
+    pub fn is_waiting(&self, key: &K) -> bool {
+        let item = self.slots.get(key).and_then(|entry| entry.item.as_ref());
+        item.is_some_and(|item| item.ready_at.is_some())
     }
 
     /// Tells the limiter that the key's failures no longer count.
@@ -318,18 +336,23 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
         &self.metrics
     }
 
-    /// `workqueue_unfinished_work_seconds`, see [`crate::client::workqueue::Queue::unfinished_work`].
-    pub fn unfinished_work(&self, now: Time) -> Span {
-        self.ages(now).fold(Span::ZERO, |sum, age| sum + age)
+    /// As [`crate::client::workqueue::Queue::sampled_gauges`].
+    pub fn sampled_gauges(&self, now: Time) -> (Span, Span) {
+        self.samples.due(now).map_or_else(|| self.samples.last(), |at| self.gauges(at))
     }
 
-    /// `workqueue_longest_running_processor_seconds`.
-    pub fn longest_running(&self, now: Time) -> Span {
-        self.ages(now).max().unwrap_or(Span::ZERO)
+    /// The sum and the longest of the times that keys have been held.
+    fn gauges(&self, now: Time) -> (Span, Span) {
+        let ages = self.locked.iter().map(|slot| now - self.slots.value(*slot).lock.expect("it is locked").1);
+        ages.fold((Span::ZERO, Span::ZERO), |(sum, longest), age| (sum + age, longest.max(age)))
     }
 
-    fn ages(&self, now: Time) -> impl Iterator<Item = Span> {
-        self.locked.iter().map(move |slot| now - self.slots.value(*slot).lock.expect("it is locked").1)
+    /// Takes the sample that is due before the set of held keys changes.
+    fn sample(&mut self, now: Time) {
+        if let Some(at) = self.samples.due(now) {
+            let (unfinished, longest) = self.gauges(at);
+            self.samples.take(at, unfinished, longest);
+        }
     }
 
     /// Hands ready items to waiters, the longest waiting first.
@@ -343,6 +366,7 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
 
     fn take(&mut self, now: Time) -> Option<Taken<K, C>> {
         let (_, slot) = self.ready.pop_first()?;
+        self.sample(now);
         let index = u32::try_from(self.locked.len()).expect("fewer than 2^32 workers");
         self.locked.push(slot);
         let entry = self.slots.value_mut(slot);
@@ -444,7 +468,7 @@ mod tests {
     fn nothing_is_handed_out_after_a_shutdown() {
         let mut queue = queue();
         assert_eq!(queue.get(3, Time(0)), Got::Wait);
-        queue.shut_down();
+        queue.shut_down(Time(0));
         assert_eq!(queue.next_woken(), Some(Woken::Shutdown { worker: 3 }));
         let limited = AddOptions { rate_limited: true, ..at(0) };
         assert_eq!(queue.add("a", limited, Time(1), 1), (Span::ZERO, AddedLater::Refused));

@@ -2,7 +2,7 @@
 //!
 //! Upstream: k8s.io/client-go util/workqueue/metrics.go, v1.36.
 
-use crate::model::Span;
+use crate::model::{Span, Time};
 
 /// The counters of one work queue. The gauges `workqueue_unfinished_work_seconds` and
 /// `workqueue_longest_running_processor_seconds` depend on the present and are asked of the queue itself.
@@ -43,6 +43,56 @@ impl DurationMetric {
     /// The mean in seconds; `None` without observations. For output only.
     pub fn mean_seconds(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 / 1e9)
+    }
+}
+
+/// When the gauges of held keys were last sampled, and what they were then.
+///
+/// Upstream samples every 0.5 s from the queue's creation until its shutdown. Nothing is scheduled for that here: before
+/// the set of held keys changes, and when somebody looks, the samples that were due since are made up for, of which only
+/// the last can be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::client) struct GaugeSamples {
+    created_at: Time,
+    next: Time,
+    unfinished_work: Span,
+    longest_running: Span,
+    stopped: bool,
+}
+
+/// Between two samples.
+const SAMPLE_PERIOD: Span = Span::from_milliseconds(500);
+
+impl GaugeSamples {
+    /// For a queue made at this instant.
+    pub(in crate::client) fn starting(created_at: Time) -> GaugeSamples {
+        GaugeSamples { created_at, next: created_at + SAMPLE_PERIOD, ..GaugeSamples::default() }
+    }
+
+    /// The instant of the last sample due by `now`, if it was not taken yet.
+    pub(in crate::client) fn due(&self, now: Time) -> Option<Time> {
+        if now < self.next || self.stopped {
+            return None;
+        }
+        let age = now - self.created_at;
+        Some(self.created_at + Span(age.0 - age.0 % SAMPLE_PERIOD.0))
+    }
+
+    /// Takes the sample of `at`: the sum and the longest of the times that keys have been held by then.
+    pub(in crate::client) fn take(&mut self, at: Time, unfinished_work: Span, longest_running: Span) {
+        self.next = at + SAMPLE_PERIOD;
+        self.unfinished_work = unfinished_work;
+        self.longest_running = longest_running;
+    }
+
+    /// The queue shuts down: the last sample stays.
+    pub(in crate::client) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Unfinished work and longest running of the last sample.
+    pub(in crate::client) fn last(&self) -> (Span, Span) {
+        (self.unfinished_work, self.longest_running)
     }
 }
 

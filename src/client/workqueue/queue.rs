@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-use super::metrics::Metrics;
+use super::metrics::{GaugeSamples, Metrics};
 use super::slots::{Slots, Unused};
 use crate::model::{Span, Time};
 
@@ -26,6 +26,7 @@ pub struct Queue<K, C> {
     shutting_down: bool,
     drain: bool,
     metrics: Metrics,
+    samples: GaugeSamples,
 }
 
 /// What the queue knows of one key: in use while it is dirty, held by a worker or in the FIFO list.
@@ -163,7 +164,14 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
             shutting_down: false,
             drain: false,
             metrics: Metrics::default(),
+            samples: GaugeSamples::starting(Time(0)),
         }
+    }
+
+    /// The queue was made at this instant: its gauges are sampled every 0.5 s from then on.
+    pub fn created_at(mut self, created_at: Time) -> Queue<K, C> {
+        self.samples = GaugeSamples::starting(created_at);
+        self
     }
 
     /// Marks a key as needing work, because of `cause`.
@@ -224,14 +232,14 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
     /// Refuses further adds and wakes all waiters. Queued keys are still handed out.
     pub fn shut_down(&mut self, now: Time) {
         self.drain = false;
-        self.shutting_down = true;
+        self.begin_shutdown(now);
         self.broadcast(now);
     }
 
     /// As [`Queue::shut_down`], and the caller (known by `ticket`) waits until no worker holds a key.
     pub fn shut_down_with_drain(&mut self, ticket: u32, now: Time) -> Drain {
         self.drain = true;
-        self.shutting_down = true;
+        self.begin_shutdown(now);
         self.broadcast(now);
         if self.processing.is_empty() {
             return Drain::Over;
@@ -301,16 +309,38 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
         self.metrics.retries_total += 1;
     }
 
-    /// `workqueue_unfinished_work_seconds`: how long the held keys have been held, summed. Upstream samples it every
-    /// 0.5 s from the queue's creation until its shutdown.
+    /// `workqueue_unfinished_work_seconds` and `workqueue_longest_running_processor_seconds` as upstream shows them: of
+    /// the last of the samples that it takes every 0.5 s from the queue's creation until its shutdown.
+    pub fn sampled_gauges(&self, now: Time) -> (Span, Span) {
+        match self.samples.due(now) {
+            Some(at) => (self.unfinished_work(at), self.longest_running(at)),
+            None => self.samples.last(),
+        }
+    }
+
+    /// How long the held keys have been held, summed.
     pub fn unfinished_work(&self, now: Time) -> Span {
         self.processing.iter().fold(Span::ZERO, |sum, slot| sum + (now - self.slots.value(*slot).taken_at))
     }
 
-    /// `workqueue_longest_running_processor_seconds`: the longest of these.
+    /// The longest of these.
     pub fn longest_running(&self, now: Time) -> Span {
         let ages = self.processing.iter().map(|slot| now - self.slots.value(*slot).taken_at);
         ages.max().unwrap_or(Span::ZERO)
+    }
+
+    /// Takes the sample that is due before the set of held keys changes.
+    fn sample(&mut self, now: Time) {
+        if let Some(at) = self.samples.due(now) {
+            let (unfinished, longest) = (self.unfinished_work(at), self.longest_running(at));
+            self.samples.take(at, unfinished, longest);
+        }
+    }
+
+    fn begin_shutdown(&mut self, now: Time) {
+        self.sample(now);
+        self.samples.stop();
+        self.shutting_down = true;
     }
 
     fn push(&mut self, slot: u32) {
@@ -321,6 +351,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
     /// Takes the head of the queue into processing.
     fn take(&mut self, now: Time) -> Option<Taken<K, C>> {
         let slot = self.fifo.pop_front()?;
+        self.sample(now);
         let entry = self.slots.value_mut(slot);
         self.metrics.depth -= 1;
         if let Some(since) = entry.dirty_since {
@@ -349,6 +380,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
 
     /// Takes a key out of processing; `None` if it was not in.
     fn release(&mut self, slot: u32, now: Time) -> Option<Span> {
+        self.sample(now);
         let entry = self.slots.value_mut(slot);
         if !entry.is_processing() {
             return None;

@@ -51,6 +51,12 @@ impl<K: Clone + Eq + Hash, C: Clone> RateLimitingQueue<K, C> {
         RateLimitingQueue { queue: Queue::new(), delaying: Delaying::new(), limiter }
     }
 
+    /// The queue was made at this instant, see [`Queue::created_at`].
+    pub fn created_at(mut self, created_at: Time) -> RateLimitingQueue<K, C> {
+        self.queue = self.queue.created_at(created_at);
+        self
+    }
+
     /// Adds a key now. An add that the key still waits for stays: the key will come once more.
     pub fn add(&mut self, key: K, now: Time, cause: C) -> Added<C> {
         self.queue.add(key, now, cause)

@@ -74,7 +74,7 @@ impl Replay {
             "done" => {
                 self.queue.done(&key, now);
             }
-            "shutdown" => self.queue.shut_down(),
+            "shutdown" => self.queue.shut_down(now),
             other => return Err(Disagreement::new("a known operation", other)),
         }
         self.note_woken();

@@ -99,7 +99,7 @@ impl Replay {
 
     fn sample_gauges(&mut self, now: Time) {
         while let Some(at) = self.next_sample.filter(|at| *at <= now) {
-            let sample = (self.queue.queue().unfinished_work(at), self.queue.queue().longest_running(at));
+            let sample = self.queue.queue().sampled_gauges(at);
             if self.last_sample != Some(sample) {
                 let (unfinished, longest) = (sample.0.as_seconds(), sample.1.as_seconds());
                 self.gauges.push(json!({"t": at.0, "unfinished_s": unfinished, "longest_s": longest}));
