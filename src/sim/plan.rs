@@ -9,7 +9,7 @@ use serde_json::Value;
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 use crate::model::distribution::Distribution;
-use crate::model::{Kind, Span, Time};
+use crate::model::{Kind, Kinds, Span, Time};
 
 /// A resolved scenario: one world to run.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Plan {
     pub end: End,
     /// The run stops, marked partial, after this many events.
     pub event_budget: u64,
+    /// The kinds of objects that the cluster serves.
+    pub kinds: Kinds,
     /// What is in etcd when the run starts, in order: manifests as JSON, not yet defaulted.
     pub objects: Vec<Arc<Value>>,
     /// How long the pieces of a request take.
