@@ -41,6 +41,8 @@ pub struct Etcd {
     ever: Set<Key>,
     last_write: Time,
     kind_revision: [Rv; Kind::COUNT],
+    /// The kinds of custom resources that it has held, in order.
+    custom_kinds: Vec<Kind>,
 }
 
 impl Etcd {
@@ -53,6 +55,7 @@ impl Etcd {
             ever: Set::default(),
             last_write: Time::default(),
             kind_revision: [Rv(0); Kind::COUNT],
+            custom_kinds: Vec::new(),
         }
     }
 
@@ -61,9 +64,14 @@ impl Etcd {
         self.revision
     }
 
+    /// The kinds it may hold objects of: the built-in ones, and those of the custom resources it has held.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        Kind::BUILT_IN.into_iter().chain(self.custom_kinds.iter().copied())
+    }
+
     /// The newest revision that touched a kind.
     pub fn kind_revision(&self, kind: Kind) -> Rv {
-        self.kind_revision[kind as usize]
+        self.kind_revision[kind.index()]
     }
 
     /// When the last change of an object other than an Event or a Lease was committed.
@@ -73,7 +81,7 @@ impl Etcd {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Object> {
-        self.objects[key.kind as usize].get(key)
+        self.objects[key.kind.index()].get(key)
     }
 
     /// Whether an object with this key ever existed.
@@ -83,12 +91,12 @@ impl Etcd {
 
     /// The objects of a kind, in no meaningful order.
     pub fn iter(&self, kind: Kind) -> impl Iterator<Item = &Object> {
-        self.objects[kind as usize].values()
+        self.objects[kind.index()].values()
     }
 
     /// How many objects of a kind there are.
     pub fn count(&self, kind: Kind) -> usize {
-        self.objects[kind as usize].len()
+        self.objects[kind.index()].len()
     }
 
     /// Commits a new version of an object; its resourceVersion is set. Returns what is stored.
@@ -96,8 +104,9 @@ impl Etcd {
         self.revision.0 += 1;
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
-        let old = self.objects[key.kind as usize].insert(key.clone(), object.clone());
+        let old = self.objects[key.kind.index()].insert(key.clone(), object.clone());
         if old.is_none() {
+            self.hold(key.kind);
             self.ever.insert(key);
         }
         self.append(LogEntry {
@@ -111,10 +120,18 @@ impl Etcd {
         object
     }
 
+    fn hold(&mut self, kind: Kind) {
+        if kind.is_custom()
+            && let Err(place) = self.custom_kinds.binary_search(&kind)
+        {
+            self.custom_kinds.insert(place, kind);
+        }
+    }
+
     /// Commits a deletion; returns the last content with the deletion's revision.
     pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
         // Order is not used: every list is sorted.
-        let old = self.objects[key.kind as usize].swap_remove(key)?;
+        let old = self.objects[key.kind.index()].swap_remove(key)?;
         self.revision.0 += 1;
         let mut last = old.clone();
         last.meta_mut().resource_version = self.revision;
@@ -133,7 +150,7 @@ impl Etcd {
     pub(super) fn put_silently(&mut self, mut object: Object) {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
-        self.objects[key.kind as usize].insert(key, object);
+        self.objects[key.kind.index()].insert(key, object);
     }
 
     /// A revision without a change of any object we hold.
@@ -144,33 +161,33 @@ impl Etcd {
 
     fn append(&mut self, entry: LogEntry) {
         let kind = entry.object.kind();
-        self.kind_revision[kind as usize] = entry.rv;
+        self.kind_revision[kind.index()] = entry.rv;
         if !matches!(kind, Kind::Event | Kind::Lease) {
             self.last_write = entry.committed_at;
         }
-        self.logs[kind as usize].entries.push_back(entry);
+        self.logs[kind.index()].entries.push_back(entry);
     }
 
     /// The number the next log entry of a kind will get.
     pub(super) fn log_end(&self, kind: Kind) -> u64 {
-        let log = &self.logs[kind as usize];
+        let log = &self.logs[kind.index()];
         log.first + log.entries.len() as u64
     }
 
     /// The log entry with this number, if it is not compacted.
     pub(super) fn log_entry(&self, kind: Kind, number: u64) -> Option<&LogEntry> {
-        let log = &self.logs[kind as usize];
+        let log = &self.logs[kind.index()];
         log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
     }
 
     /// The newest revision of a kind that its log has forgotten; 0 when it holds all.
     pub(super) fn compacted(&self, kind: Kind) -> Rv {
-        self.logs[kind as usize].compacted
+        self.logs[kind.index()].compacted
     }
 
     /// Forgets the log entries of a kind before this number.
     pub(super) fn compact(&mut self, kind: Kind, before: u64) {
-        let log = &mut self.logs[kind as usize];
+        let log = &mut self.logs[kind.index()];
         while log.first < before
             && let Some(entry) = log.entries.pop_front()
         {

@@ -1,7 +1,7 @@
 //! An API server instance: serves requests from etcd and keeps the watches of its clients.
 
 use crate::model::api::{ObjectSelector, Reason};
-use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Map, Name, Object, Rv, Time};
+use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Kinds, Map, Name, Object, Rv, Time};
 use crate::rules::admission::AdmittedSpecs;
 
 use super::etcd::{Etcd, LogEntry};
@@ -16,6 +16,8 @@ pub struct ApiServer {
     pub(super) admitted_specs: AdmittedSpecs,
     watches: Map<WatchId, Watch>,
     next_watch: u64,
+    /// The kinds it serves.
+    pub kinds: Kinds,
     /// Pods that may exist until an instant: refused creates of the controller recordings.
     pub pod_limit: Option<(usize, Time)>,
 }
@@ -38,6 +40,7 @@ impl ApiServer {
             admitted_specs: AdmittedSpecs::default(),
             watches: Map::default(),
             next_watch: 1,
+            kinds: Kinds::default(),
             pod_limit: None,
         }
     }
@@ -167,10 +170,11 @@ impl ApiServer {
 
     /// Forgets log entries that every open watch has passed, beyond the last `keep` of each kind.
     pub fn trim_logs(&mut self, keep: u64) {
-        for info in &crate::model::kind::KINDS {
-            let end = self.etcd.log_end(info.kind);
-            let slowest = self.watches.values().filter(|watch| watch.kind == info.kind).map(|watch| watch.cursor).min();
-            self.etcd.compact(info.kind, slowest.unwrap_or(end).min(end.saturating_sub(keep)));
+        let kinds: Vec<Kind> = self.etcd.kinds().collect();
+        for kind in kinds {
+            let end = self.etcd.log_end(kind);
+            let slowest = self.watches.values().filter(|watch| watch.kind == kind).map(|watch| watch.cursor).min();
+            self.etcd.compact(kind, slowest.unwrap_or(end).min(end.saturating_sub(keep)));
         }
     }
 }

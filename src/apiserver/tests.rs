@@ -471,3 +471,58 @@ fn a_long_prefix_is_cut_between_characters() {
     let name = naming.next_name(&prefix, &Name::new("default"), &mut draws);
     assert_eq!(name.as_str().len(), 57 + 5);
 }
+
+/// Optimistic concurrency, generation, status and finalizers of custom resources.
+#[test]
+fn custom_resources_are_served() {
+    let mut server = Server::new();
+    let kind = server.api.kinds.ensure("example.com/v1", "Database", None, true).unwrap();
+    let manifest = json!({"apiVersion": "example.com/v1", "kind": "Database",
+        "metadata": {"name": "a", "namespace": "default", "finalizers": ["example.com/hold"]},
+        "spec": {"size": 3}, "status": {"phase": "Ready"}});
+    let object = codec::decode_among(&manifest, &server.api.kinds).unwrap();
+    let (key, request) = (object.key(), Request::Create(object));
+    assert_eq!(key.kind, kind);
+    let created = object_of(server.execute(request)).unwrap();
+    let custom = created.as_custom().unwrap();
+    assert!(created.meta().generation == 1 && custom.status.is_null(), "a status is given by its own verb only");
+
+    // PUT: without a version 422, with an old one 409; a change of the spec raises the generation, one of labels does not.
+    let with_spec = |base: &Object, size: i64| {
+        let mut value = codec::encode(base);
+        value["spec"]["size"] = json!(size);
+        value["status"] = json!({"phase": "Ignored"});
+        codec::decode_among(&value, &crate::model::Kinds::of(std::iter::once(kind))).unwrap()
+    };
+    let mut unconditional = with_spec(&created, 4);
+    unconditional.meta_mut().resource_version = Rv(0);
+    assert_eq!(reason(server.execute(Request::Update(unconditional))), Reason::Invalid);
+    let updated = object_of(server.execute(Request::Update(with_spec(&created, 4)))).unwrap();
+    assert_eq!(updated.meta().generation, 2);
+    assert!(updated.as_custom().unwrap().status.is_null());
+    assert_eq!(reason(server.execute(Request::Update(with_spec(&created, 5)))), Reason::Conflict);
+    let labelled = server.merge(&key, json!({"metadata": {"labels": {"a": "b"}}})).unwrap();
+    assert_eq!(labelled.meta().generation, 2);
+    let same = object_of(server.execute(Request::Update(labelled.clone()))).unwrap();
+    assert_eq!(same.meta().resource_version, labelled.meta().resource_version, "a write without change writes nothing");
+
+    // PUT of the status leaves the spec alone.
+    let mut status = (**with_spec(&labelled, 9).as_custom().unwrap()).clone();
+    status.status = Rc::new(json!({"phase": "Ready"}));
+    let ready = object_of(server.execute(Request::UpdateStatus(status.into()))).unwrap();
+    assert_eq!(ready.as_custom().unwrap().spec()["size"], 4);
+    assert_eq!(*ready.as_custom().unwrap().status, json!({"phase": "Ready"}));
+    assert_eq!(ready.meta().generation, 2);
+    let patched = server.merge(&key, json!({"spec": {"size": 7}, "status": null})).unwrap();
+    assert_eq!((patched.meta().generation, &*patched.as_custom().unwrap().status), (3, &json!({"phase": "Ready"})));
+    let strategic = Patch::Strategic(Rc::new(json!({"spec": {"size": 8}})));
+    let answer = server.execute(Request::Patch { key: key.clone(), patch: strategic });
+    assert_eq!(answer.unwrap_err().code(), 415);
+
+    // The finalizer holds it, then lets it go.
+    server.delete(&key, None).unwrap();
+    assert!(server.api.truth().get(&key).unwrap().meta().is_deleting());
+    server.merge(&key, json!({"metadata": {"finalizers": null}})).unwrap();
+    assert!(server.api.truth().get(&key).is_none());
+    assert_eq!(server.api.truth().kinds().last(), Some(kind));
+}

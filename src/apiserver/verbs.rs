@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::component::Draws;
 use crate::model::api::Reason;
 use crate::model::{
-    Answer, ApiError, ApiResult, Cause, Deletion, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name, Namespace,
-    Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time, Uid,
+    Answer, ApiError, ApiResult, Cause, Custom, Deletion, Deployment, Key, Kind, KubeEvent, Lease, Meta, Name,
+    Namespace, Object, Patch, Pod, Preconditions, ReplicaSet, Request, Rv, Time, Uid,
 };
 use crate::rules::admission::{self, NodeRegistration};
 use crate::rules::manifest::{self, ManifestKind, Refusal, Subresource, Surroundings};
@@ -162,6 +162,7 @@ impl ApiServer {
 
     fn update(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let key = new.key();
+        check_unconditional(new)?;
         let stored = self.current(&key, new.meta().resource_version)?;
         check_uid(&new.meta().uid, &stored)?;
         let mut merged = new.clone();
@@ -171,6 +172,7 @@ impl ApiServer {
     }
 
     fn update_status(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
+        check_unconditional(new)?;
         let stored = self.current(&new.key(), new.meta().resource_version)?;
         check_uid(&new.meta().uid, &stored)?;
         let mut merged = new.clone();
@@ -178,6 +180,10 @@ impl ApiServer {
         keep_spec(&mut merged, &stored);
         if let (Object::Deployment(merged), Object::Deployment(stored)) = (&mut merged, &stored) {
             Rc::make_mut(merged).meta.labels = stored.meta.labels.clone();
+        }
+        // The status subresource of a custom resource leaves all metadata alone.
+        if let (Object::Custom(merged), Object::Custom(stored)) = (&mut merged, &stored) {
+            Rc::make_mut(merged).meta = stored.meta.clone();
         }
         self.commit_status(&stored, merged, writer)
     }
@@ -233,6 +239,7 @@ impl ApiServer {
                 self.commit_status(&stored, merged.into(), writer)
             }
             (Patch::Merge(value), _) => self.patch_manifest(&stored, |base| Ok(patch::merge(base, value)), writer),
+            (Patch::Strategic(_), Object::Custom(_)) => Err(no_strategic_patch()),
             (Patch::Strategic(value), _) => {
                 self.patch_manifest(&stored, |base| patch::strategic_merge(base, value), writer)
             }
@@ -251,7 +258,7 @@ impl ApiServer {
         let patched = apply(&base).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
         check_identity(&base, &patched, stored)?;
         let judged = judge_patched(stored.kind(), &base, &patched)?;
-        let mut merged = codec::decode(&judged).map_err(|problems| {
+        let mut merged = codec::decode_among(&judged, &self.kinds).map_err(|problems| {
             let texts: Vec<_> =
                 problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))
@@ -386,7 +393,7 @@ impl ApiServer {
 
 /// Kinds whose `metadata.generation` counts changes of the spec.
 fn has_generation(kind: Kind) -> bool {
-    matches!(kind, Kind::Pod | Kind::ReplicaSet | Kind::Deployment)
+    matches!(kind, Kind::Pod | Kind::ReplicaSet | Kind::Deployment | Kind::Custom(_))
 }
 
 /// A new object has no status of the client's making.
@@ -397,6 +404,7 @@ fn reset_status(object: &mut Object) {
         Object::Deployment(deployment) => {
             Rc::make_mut(deployment).status = crate::model::DeploymentStatus::default();
         }
+        Object::Custom(custom) => Rc::make_mut(custom).status = Rc::new(Value::Null),
         // Nodes register with their status; the others have none.
         Object::Node(_) | Object::Namespace(_) | Object::Event(_) | Object::Lease(_) => {}
     }
@@ -420,8 +428,7 @@ fn check_uid(uid: &Uid, stored: &Object) -> Result<(), ApiError> {
 
 /// The object that a patch makes, judged as an update of the stored one.
 fn judge_patched(kind: Kind, base: &Value, patched: &Value) -> Result<Value, ApiError> {
-    let info = kind.info();
-    let kind = ManifestKind::find(info.api_version, info.name).expect("what is simulated is read");
+    let Some(kind) = ManifestKind::of(kind) else { return Ok(patched.clone()) };
     // Classes and quotas play no part in updates of what is simulated.
     let around = Surroundings { any_namespace: true, ..Surroundings::default() };
     manifest::update(kind, base, patched, Subresource::Main, &around).map_err(|refusal| {
@@ -433,6 +440,29 @@ fn judge_patched(kind: Kind, base: &Value, patched: &Value) -> Result<Value, Api
         };
         ApiError::new(reason, texts.join("; "))
     })
+}
+
+/// Custom resources know no unconditional update.
+///
+/// Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go (`AllowUnconditionalUpdate`) and
+/// apimachinery/pkg/api/validation/objectmeta.go, v1.36.
+fn check_unconditional(new: &Object) -> Result<(), ApiError> {
+    if !new.kind().is_custom() || new.meta().resource_version.0 != 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{} \"{}\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
+        new.kind().qualified_plural(),
+        new.meta().name
+    );
+    Err(ApiError::new(Reason::Invalid, message))
+}
+
+/// Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go (`supportedTypes`), v1.36.
+fn no_strategic_patch() -> ApiError {
+    let known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+    let message = format!("the body of the request was in an unknown format - accepted media types include: {known}");
+    ApiError::new(Reason::UnsupportedMediaType, message)
 }
 
 /// A patch cannot make an object another one, and may say which version it is for.
@@ -545,6 +575,7 @@ fn keep_status(merged: &mut Object, stored: &Object) {
             merged.allocatable = stored.allocatable.clone();
             merged.images = stored.images.clone();
         }
+        (Object::Custom(merged), Object::Custom(stored)) => Rc::make_mut(merged).status = stored.status.clone(),
         _ => {}
     }
 }
@@ -573,6 +604,7 @@ fn keep_spec(merged: &mut Object, stored: &Object) {
             merged.taints = stored.taints.clone();
             merged.source = stored.source.clone();
         }
+        (Object::Custom(merged), Object::Custom(stored)) => Rc::make_mut(merged).source = stored.source.clone(),
         _ => {}
     }
 }
@@ -584,6 +616,17 @@ fn spec_differs(a: &Object, b: &Object) -> bool {
         (Object::ReplicaSet(a), Object::ReplicaSet(b)) => a.spec != b.spec,
         (Object::Deployment(a), Object::Deployment(b)) => a.spec != b.spec || a.meta.annotations != b.meta.annotations,
         (Object::Node(a), Object::Node(b)) => a.unschedulable != b.unschedulable || a.taints != b.taints,
+        (Object::Custom(a), Object::Custom(b)) => contents(a) != contents(b),
         _ => false,
     }
+}
+
+/// All of a custom resource but metadata and status: any change of it raises the generation.
+///
+/// Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go (`PrepareForUpdate`), v1.36.
+fn contents(custom: &Custom) -> Vec<(&String, &Value)> {
+    let fields = custom.source.iter().flat_map(|source| source.as_object().into_iter().flatten());
+    let mut contents: Vec<_> = fields.filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status")).collect();
+    contents.sort_by_key(|(name, _)| *name);
+    contents
 }

@@ -33,6 +33,7 @@ pub fn header(kind: Kind, wide: bool) -> Vec<&'static str> {
             &[],
         ),
         Kind::Event => (&["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"], &[]),
+        Kind::Custom(_) => (&["NAME", "AGE"], &[]),
     };
     narrow.iter().chain(more.iter().filter(|_| wide)).copied().collect()
 }
@@ -66,6 +67,7 @@ pub fn row(kind: Kind, object: &Value, wide: bool, now: Time) -> Vec<String> {
         Kind::Namespace => vec![name, text(&object["status"]["phase"], ""), age],
         Kind::Lease => vec![name, text(&object["spec"]["holderIdentity"], ""), age],
         Kind::Event => event(object, wide, now),
+        Kind::Custom(_) => vec![name, age],
     }
 }
 
@@ -203,6 +205,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Kinds;
 
     #[test]
     fn a_node_shows_its_state_and_roles() {
@@ -221,10 +224,11 @@ mod tests {
     #[test]
     fn rows_have_a_cell_for_each_header() {
         let object = json!({"metadata": {"name": "a"}});
-        for info in &crate::model::kind::KINDS {
+        let custom = Kinds::default().ensure("example.com/v1", "Database", None, true).unwrap();
+        for kind in Kind::BUILT_IN.into_iter().chain([custom]) {
             for wide in [false, true] {
-                let cells = row(info.kind, &object, wide, Time(0));
-                assert_eq!(cells.len(), header(info.kind, wide).len(), "{}", info.kind);
+                let cells = row(kind, &object, wide, Time(0));
+                assert_eq!(cells.len(), header(kind, wide).len(), "{kind}");
             }
         }
     }

@@ -11,7 +11,7 @@ use super::inspect::arguments::EventsArguments;
 use super::inspect::{self, Instant, request};
 use super::table::Table;
 use super::{print, print_error};
-use crate::model::{Kind, Time};
+use crate::model::{Kind, Kinds, Time};
 
 /// Prints events in order of time.
 ///
@@ -27,8 +27,10 @@ pub fn run(arguments: &EventsArguments) -> anyhow::Result<Exit> {
         let is_known = ["Normal", "Warning"].iter().any(|known| known.eq_ignore_ascii_case(kind));
         ensure!(is_known, "valid --types are Normal or Warning");
     }
+    let replay = Instant::replay(&folder, &arguments.instant)?;
+    let regarding = |text: &str| regarding(text, &replay.plan.kinds);
     let regarding = arguments.regarding.as_deref().map(regarding).transpose()?;
-    let instant = Instant::open(&folder, &arguments.instant)?;
+    let instant = Instant::of(&replay, &arguments.instant)?;
     let is_wanted = |event: &Value| {
         let object = &event["involvedObject"];
         regarding.as_ref().is_none_or(|(kind, name)| object["kind"] == kind.as_str() && object["name"] == name.as_str())
@@ -52,9 +54,11 @@ pub fn run(arguments: &EventsArguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn regarding(text: &str) -> anyhow::Result<(Kind, String)> {
+fn regarding(text: &str, kinds: &Kinds) -> anyhow::Result<(Kind, String)> {
     match text.split_once('/') {
-        Some((kind, name)) if !name.is_empty() && !name.contains('/') => Ok((request::kind(kind)?, name.to_string())),
+        Some((kind, name)) if !name.is_empty() && !name.contains('/') => {
+            Ok((request::kind(kind, kinds)?, name.to_string()))
+        }
         _ => bail!("--for must be in resource/name form"),
     }
 }

@@ -67,9 +67,9 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     if let Some(text) = explain_code(&arguments.object)? {
         return print(&text).map(|()| Exit::Done);
     }
-    let object = inspect::object(&arguments.object)?;
     let folder = arguments.instant.folder_or(arguments.dir.as_deref())?;
     let replay = Replay::open(folder, arguments.instant.variant.as_deref())?;
+    let object = inspect::object(&arguments.object, &replay.plan.kinds)?;
     if object.kind != Kind::Pod {
         bail!(
             "{object} is no pod, and the scheduler looks at pods only{}",

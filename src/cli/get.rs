@@ -29,7 +29,8 @@ struct Found {
 pub fn run(arguments: &GetArguments) -> anyhow::Result<Exit> {
     let mut words = arguments.words.clone();
     let folder = inspect::folder(&mut words, arguments.instant.folder.as_deref())?;
-    let wanted = request::parse("get", &words)?;
+    let replay = Instant::replay(&folder, &arguments.instant)?;
+    let wanted = request::parse("get", &words, &replay.plan.kinds)?;
     let by_name = wanted.iter().any(|wanted| !wanted.names.is_empty());
     let selection = Selection::parse(arguments.selector.as_deref(), arguments.field_selector.as_deref())?;
     ensure!(!by_name || selection.is_everything(), "name cannot be provided when a selector is specified");
@@ -38,7 +39,7 @@ pub fn run(arguments: &GetArguments) -> anyhow::Result<Exit> {
         "a resource cannot be retrieved by name across all namespaces"
     );
     wanted.iter().try_for_each(|wanted| selection.check(wanted.kind))?;
-    let instant = Instant::open(&folder, &arguments.instant)?;
+    let instant = Instant::of(&replay, &arguments.instant)?;
     let mut missing = Vec::new();
     let mut found = Vec::new();
     for wanted in &wanted {

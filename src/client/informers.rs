@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::model::api::ObjectSelector;
-use crate::model::{Deployment, Key, Kind, Map, Name, Node, Object, Pod, ReplicaSet, Rv, Uid};
+use crate::model::{Custom, Deployment, Key, Kind, Map, Name, Node, Object, Pod, ReplicaSet, Rv, Uid};
 
 /// The caches of one process, at most one a kind.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +96,11 @@ impl Informers {
     /// The cached Deployment with this key.
     pub fn deployment(&self, key: &Key) -> Option<&Rc<Deployment>> {
         self.get(key)?.as_deployment()
+    }
+
+    /// The cached custom resource with this key.
+    pub fn custom(&self, key: &Key) -> Option<&Rc<Custom>> {
+        self.get(key)?.as_custom()
     }
 
     /// All cached objects of a kind, in order of namespace and name (upstream: map order).

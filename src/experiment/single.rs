@@ -96,7 +96,8 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
     let files = folder.map(|(folder, prefix)| open_files(folder, prefix, &plan)).transpose()?;
-    let expectations = Expectations::new(&plan.expectations, &plan.variant, plan.start_at).map_err(RunError::Plan)?;
+    let expectations =
+        Expectations::new(&plan.expectations, &plan.variant, plan.start_at, &plan.kinds).map_err(RunError::Plan)?;
     let length = match plan.end {
         End::After(span) | End::Quiet { limit: span } => span,
     };
@@ -140,7 +141,8 @@ pub fn run(
 /// The plan's objects are refused.
 pub fn measure(plan: &Arc<Plan>) -> Result<Summary, RunError> {
     let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
-    let expectations = Expectations::new(&plan.expectations, &plan.variant, plan.start_at).map_err(RunError::Plan)?;
+    let expectations =
+        Expectations::new(&plan.expectations, &plan.variant, plan.start_at, &plan.kinds).map_err(RunError::Plan)?;
     let mut watcher = Watcher::without_samples(plan.start_at, expectations, &NoProgress);
     let ending = world.run(&mut watcher);
     watcher.finish(&world);
@@ -263,11 +265,11 @@ fn end_of_fault(fault: &FaultPlan, simulated: Span) -> Span {
 
 fn final_objects(world: &World) -> Vec<Json> {
     let mut objects = Vec::new();
-    for info in &crate::model::kind::KINDS {
-        if matches!(info.kind, Kind::Event | Kind::Lease) {
+    for kind in world.api().truth().kinds() {
+        if matches!(kind, Kind::Event | Kind::Lease) {
             continue;
         }
-        let mut of_kind: Vec<_> = world.api().truth().iter(info.kind).collect();
+        let mut of_kind: Vec<_> = world.api().truth().iter(kind).collect();
         of_kind.sort_by_key(|object| object.key());
         objects.extend(of_kind.into_iter().map(codec::encode));
     }

@@ -226,11 +226,11 @@ impl<'a> Watcher<'a> {
 
     fn changed(&mut self, world: &World) -> Changed {
         let mut kinds = KindSet::default();
-        for info in &crate::model::kind::KINDS {
-            let revision = world.api().truth().kind_revision(info.kind);
-            if self.kind_revisions[info.kind as usize] != revision {
-                self.kind_revisions[info.kind as usize] = revision;
-                kinds.insert(info.kind);
+        for kind in world.api().truth().kinds() {
+            let revision = world.api().truth().kind_revision(kind);
+            if self.kind_revisions[kind.index()] != revision {
+                self.kind_revisions[kind.index()] = revision;
+                kinds.insert(kind);
             }
         }
         Changed { kinds, metrics: true }

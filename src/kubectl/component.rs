@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::component::{Component, Context, Input, MetricSink, WatchSpec};
 use crate::model::api::{ObjectSelector, Reason};
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Key, Kind, Map, Name, Patch, Preconditions, Request, Rv, Time};
+use crate::model::{Action, Answer, ApiResult, Key, Kind, Kinds, Map, Name, Patch, Preconditions, Request, Rv, Time};
 use crate::rules::{codec, selector_text};
 
 use super::command::{Command, CommandVerb, Target};
@@ -22,6 +22,7 @@ use super::command::{Command, CommandVerb, Target};
 #[derive(Clone)]
 pub struct Kubectl {
     commands: Vec<Command>,
+    kinds: Kinds,
     /// By index of the command: what is still to send, and what the answer under way is for.
     invocations: Map<u64, Invocation>,
 }
@@ -47,9 +48,9 @@ enum Then {
 }
 
 impl Kubectl {
-    /// kubectl with these commands.
-    pub fn new(commands: Vec<Command>) -> Kubectl {
-        Kubectl { commands, invocations: Map::default() }
+    /// kubectl with these commands, in a cluster that serves these kinds.
+    pub fn new(commands: Vec<Command>, kinds: Kinds) -> Kubectl {
+        Kubectl { commands, kinds, invocations: Map::default() }
     }
 
     fn begin(&mut self, index: u64, ctx: &mut Context<'_>) {
@@ -70,7 +71,7 @@ impl Kubectl {
             }
             CommandVerb::Apply { objects } => {
                 for value in objects {
-                    match codec::decode(value) {
+                    match codec::decode_among(value, &self.kinds) {
                         Ok(object) => to_send.push_back((Request::Get(object.key()), Then::Apply(value.clone()))),
                         Err(problems) => {
                             let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
@@ -117,12 +118,15 @@ impl Kubectl {
                 }
             }
             (Then::Apply(value), Err(error)) if error.reason == Reason::NotFound => {
-                let object = codec::decode(&value).expect("it was decoded before the GET");
+                let object = codec::decode_among(&value, &self.kinds).expect("it was decoded before the GET");
                 invocation.to_send.push_front((Request::Create(object), Then::Nothing));
             }
             (Then::Apply(value), Ok(Answer::Object(existing))) => {
                 // DIVERGES: apply is a strategic merge patch of the manifest; fields removed from the manifest stay.
-                let patch = Patch::Strategic(Rc::new((*value).clone()));
+                // Custom resources take no strategic patch.
+                let value = Rc::new((*value).clone());
+                let is_custom = existing.kind().is_custom();
+                let patch = if is_custom { Patch::Merge(value) } else { Patch::Strategic(value) };
                 invocation.to_send.push_front((Request::Patch { key: existing.key(), patch }, Then::Nothing));
             }
             (Then::Scale(replicas), Ok(Answer::Object(object))) => {

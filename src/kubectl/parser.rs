@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 
 use super::arguments::{Arguments, FlagSpec, split_words, switch, with_value};
 use super::command::{Command, CommandVerb, Target};
-use crate::model::{Kind, Time};
+use crate::model::{Kind, Kinds, Time};
 use crate::rules::{selector_text, suggest, timestamp};
 
 /// What a command line is read against.
 pub struct Context<'a> {
     /// Namespace without `-n`.
     pub namespace: &'a str,
+    /// The kinds there are.
+    pub kinds: &'a Kinds,
     /// When the command runs (`rollout restart` writes it into the object).
     pub now: Time,
     /// Reads the manifests of a file named by `-f`.
@@ -125,7 +127,7 @@ fn delete(words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
         return Err(CommandError::new(format!("--cascade={cascade} is not simulated yet")));
     }
     let grace_seconds = grace_period(&arguments)?;
-    let (kind, names) = resource(&arguments.words, "delete")?;
+    let (kind, names) = resource(context, &arguments.words, "delete")?;
     let everything = arguments.is_set("--all")?.then(String::new);
     let selector = arguments.value("--selector").map(str::to_string).or(everything);
     match (names.is_empty(), &selector) {
@@ -166,7 +168,7 @@ fn scale(words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
     let replicas = i32::try_from(replicas).ok().filter(|replicas| *replicas >= 0);
     let replicas =
         replicas.ok_or_else(|| CommandError::new("--replicas must be a whole number from 0 to 2147483647"))?;
-    let (kind, names) = named(&arguments.words, "scale")?;
+    let (kind, names) = named(context, &arguments.words, "scale")?;
     only(kind, &[Kind::Deployment, Kind::ReplicaSet], "scaled")?;
     Ok(CommandVerb::Scale { target: target(&arguments, context, kind, names, None)?, replicas })
 }
@@ -217,7 +219,7 @@ fn patch(words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
     if !patch.is_object() {
         return Err(CommandError::new("the patch must be a JSON object"));
     }
-    let (kind, names) = named(&arguments.words, "patch")?;
+    let (kind, names) = named(context, &arguments.words, "patch")?;
     Ok(CommandVerb::Patch {
         target: target(&arguments, context, kind, names, None)?,
         patch: Arc::new(patch),
@@ -244,7 +246,7 @@ fn set(mut words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
             _ => return Err(CommandError::new(format!("`{pair}` is not CONTAINER=IMAGE"))),
         }
     }
-    let (kind, names) = named(&arguments.words, "set image")?;
+    let (kind, names) = named(context, &arguments.words, "set image")?;
     let spec = json!({"containers": containers});
     let patch = match kind {
         Kind::Pod => json!({"spec": spec}),
@@ -278,7 +280,7 @@ fn rollout(mut words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb>
         }
     };
     let arguments = Arguments::parse("rollout", words, &[NAMESPACE])?;
-    let (kind, names) = named(&arguments.words, "rollout")?;
+    let (kind, names) = named(context, &arguments.words, "rollout")?;
     only(kind, &[Kind::Deployment], "rolled out")?;
     Ok(CommandVerb::Patch {
         target: target(&arguments, context, kind, names, None)?,
@@ -312,8 +314,8 @@ fn target(
     Ok(Target { kind, namespace, names, selector })
 }
 
-fn named(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
-    let (kind, names) = resource(words, verb)?;
+fn named(context: &Context<'_>, words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
+    let (kind, names) = resource(context, words, verb)?;
     match names.is_empty() {
         true => Err(CommandError::new("no names given").help(format!("write kubectl {verb} TYPE/NAME"))),
         false => Ok((kind, names)),
@@ -321,7 +323,7 @@ fn named(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
 }
 
 /// `TYPE NAME...` or `TYPE/NAME...`, all of one kind.
-fn resource(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
+fn resource(context: &Context<'_>, words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
     let Some(first) = words.first() else {
         return Err(CommandError::new("nothing to act on").help(format!("write kubectl {verb} TYPE/NAME")));
     };
@@ -329,7 +331,7 @@ fn resource(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
         if let Some(mixed) = words[1..].iter().find(|word| word.contains('/')) {
             return Err(CommandError::new(format!("`{mixed}` after a type: give TYPE NAME... or TYPE/NAME...")));
         }
-        return Ok((kind_of(first)?, words[1..].to_vec()));
+        return Ok((kind_of(first, context.kinds)?, words[1..].to_vec()));
     }
     let mut found: Option<Kind> = None;
     let mut names = Vec::new();
@@ -338,7 +340,7 @@ fn resource(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
             word.split_once('/').filter(|(_, name)| !name.is_empty() && !name.contains('/')).ok_or_else(|| {
                 CommandError::new(format!("`{word}` is not TYPE/NAME")).help("the namespace is given with -n")
             })?;
-        let kind = kind_of(kind)?;
+        let kind = kind_of(kind, context.kinds)?;
         if found.is_some_and(|other| other != kind) {
             return Err(CommandError::new("one type a command").help("write one timeline entry a type"));
         }
@@ -348,15 +350,15 @@ fn resource(words: &[String], verb: &str) -> Parsed<(Kind, Vec<String>)> {
     Ok((found.expect("there is at least one word"), names))
 }
 
-fn kind_of(text: &str) -> Parsed<Kind> {
-    Kind::from_user(text).ok_or_else(|| {
-        let known = crate::model::kind::KINDS.iter().flat_map(|info| [info.plural, info.aliases[0]]);
+fn kind_of(text: &str, kinds: &Kinds) -> Parsed<Kind> {
+    kinds.from_user(text).ok_or_else(|| {
+        let known = kinds.iter().flat_map(|kind| [kind.info().plural, kind.singular()]);
         let error = CommandError::new(format!("unknown resource type `{text}`"));
         match suggest::did_you_mean(text, known) {
             Some(help) => error.help(help),
             None => error.help(format!(
                 "simulated are: {}",
-                crate::model::kind::KINDS.iter().map(|info| info.plural).collect::<Vec<_>>().join(", ")
+                kinds.iter().map(|kind| kind.info().plural).collect::<Vec<_>>().join(", ")
             )),
         }
     })
@@ -369,6 +371,7 @@ mod tests {
     fn read(line: &str) -> Result<CommandVerb, CommandError> {
         let context = Context {
             namespace: "default",
+            kinds: Kinds::BUILT_IN,
             now: Time(0),
             read_file: &|file| match file {
                 "a.yaml" => Ok(vec![Arc::new(json!({"kind": "Pod"}))]),

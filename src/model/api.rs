@@ -223,6 +223,8 @@ pub enum Reason {
     Conflict,
     /// 410
     Expired,
+    /// 415
+    UnsupportedMediaType,
     /// 422
     Invalid,
     /// 429
@@ -267,6 +269,7 @@ impl ApiError {
             Reason::NotFound => 404,
             Reason::AlreadyExists | Reason::Conflict => 409,
             Reason::Expired => 410,
+            Reason::UnsupportedMediaType => 415,
             Reason::Invalid => 422,
             Reason::TooManyRequests => 429,
             Reason::InternalError => 500,

@@ -43,7 +43,7 @@ impl Key {
 
     /// A stable hash of the key, the entity of keyed draws.
     pub fn stable_hash(&self) -> u64 {
-        let kind = (self.kind as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let kind = self.kind.draw_number().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         kind ^ self.namespace.stable_hash().rotate_left(17) ^ self.name.stable_hash().rotate_left(41)
     }
 }

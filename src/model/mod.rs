@@ -1,11 +1,12 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
 //!
-//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`],
+//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`], [`custom`],
 //! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
 //! [`scheduling`] (what the scheduler thought).
 
 pub mod api;
 pub mod condition;
+pub mod custom;
 pub mod distribution;
 pub mod ids;
 pub mod int_or_percent;
@@ -25,10 +26,11 @@ pub mod workload;
 
 pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
 pub use condition::{Condition, ConditionStatus, find_condition};
+pub use custom::{Custom, CustomKind};
 pub use distribution::Distribution;
 pub use ids::{Cause, Key, RecordId, Rv, Uid};
 pub use int_or_percent::IntOrPercent;
-pub use kind::Kind;
+pub use kind::{Kind, Kinds};
 pub use kube_event::{EventType, KubeEvent};
 pub use labels::{Labels, Operator, Requirement, Selector};
 pub use meta::{Deletion, Meta, OwnerReference, Source};

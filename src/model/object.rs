@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
+use super::{Custom, Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,6 +21,8 @@ pub enum Object {
     Deployment(Rc<Deployment>),
     /// A lease.
     Lease(Rc<Lease>),
+    /// A custom resource.
+    Custom(Rc<Custom>),
 }
 
 macro_rules! per_variant {
@@ -33,6 +35,7 @@ macro_rules! per_variant {
             Object::ReplicaSet($inner) => $body,
             Object::Deployment($inner) => $body,
             Object::Lease($inner) => $body,
+            Object::Custom($inner) => $body,
         }
     };
 }
@@ -48,6 +51,7 @@ impl Object {
             Object::ReplicaSet(_) => Kind::ReplicaSet,
             Object::Deployment(_) => Kind::Deployment,
             Object::Lease(_) => Kind::Lease,
+            Object::Custom(custom) => Kind::Custom(custom.kind),
         }
     }
 
@@ -104,4 +108,5 @@ accessors! {
     as_replica_set, ReplicaSet, ReplicaSet;
     as_deployment, Deployment, Deployment;
     as_lease, Lease, Lease;
+    as_custom, Custom, Custom;
 }

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use super::observed::{Changed, Lookup, Observed};
 use crate::model::api::FieldRequirement;
-use crate::model::kind::KINDS;
-use crate::model::{Key, Kind, Name, Selector};
+use crate::model::{Key, Kind, Kinds, Name, Selector};
 use crate::rules::selector_text::{parse_fields, parse_labels};
 use crate::rules::suggest;
 
@@ -79,11 +78,11 @@ impl Call {
     ///
     /// # Errors
     /// What is wrong with the arguments, with a suggestion.
-    pub fn parse(function: &str, arguments: &[Argument]) -> Result<Call, String> {
+    pub fn parse(function: &str, arguments: &[Argument], kinds: &Kinds) -> Result<Call, String> {
         match (function, arguments) {
-            ("object", [Argument::Text(reference)]) => parse_reference(reference).map(Call::Object),
-            ("exists", [Argument::Text(reference)]) => parse_reference(reference).map(Call::Exists),
-            ("count", [Argument::Text(kind), rest @ ..]) if rest.len() <= 2 => parse_count(kind, rest),
+            ("object", [Argument::Text(reference)]) => parse_reference(reference, kinds).map(Call::Object),
+            ("exists", [Argument::Text(reference)]) => parse_reference(reference, kinds).map(Call::Exists),
+            ("count", [Argument::Text(kind), rest @ ..]) if rest.len() <= 2 => parse_count(kind, rest, kinds),
             ("metric", [Argument::Text(name)]) => Ok(Call::Metric { name: name.clone(), labels: Vec::new() }),
             ("metric", [Argument::Text(name), Argument::Pairs(labels)]) => {
                 Ok(Call::Metric { name: name.clone(), labels: labels.clone() })
@@ -184,7 +183,7 @@ impl fmt::Display for NoReading {
     }
 }
 
-fn parse_count(kind: &str, selectors: &[Argument]) -> Result<Call, String> {
+fn parse_count(kind: &str, selectors: &[Argument], kinds: &Kinds) -> Result<Call, String> {
     let (namespace, kind) = match kind.split_once('/') {
         Some((namespace, kind)) => (Some(Name::new(namespace)), kind),
         None => (None, kind),
@@ -198,7 +197,7 @@ fn parse_count(kind: &str, selectors: &[Argument]) -> Result<Call, String> {
         .collect();
     let texts = texts.ok_or_else(|| format!("selectors are text: write {}", usage("count")))?;
     Ok(Call::Count {
-        kind: parse_kind(kind)?,
+        kind: parse_kind(kind, kinds)?,
         namespace,
         labels: parse_labels(texts.first().unwrap_or(&""))?,
         fields: parse_fields(texts.get(1).unwrap_or(&""))?,
@@ -206,14 +205,14 @@ fn parse_count(kind: &str, selectors: &[Argument]) -> Result<Call, String> {
 }
 
 /// `deployment/api` (in `default`), `shop/deployment/api`, `node/node-1`.
-fn parse_reference(text: &str) -> Result<Key, String> {
+fn parse_reference(text: &str, kinds: &Kinds) -> Result<Key, String> {
     let parts: Vec<&str> = text.split('/').collect();
     let (namespace, kind, name) = match parts[..] {
         [kind, name] => (None, kind, name),
         [namespace, kind, name] => (Some(namespace), kind, name),
         _ => return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME")),
     };
-    let kind = parse_kind(kind)?;
+    let kind = parse_kind(kind, kinds)?;
     if name.is_empty() || namespace == Some("") {
         return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME"));
     }
@@ -224,9 +223,9 @@ fn parse_reference(text: &str) -> Result<Key, String> {
     }
 }
 
-fn parse_kind(text: &str) -> Result<Kind, String> {
-    Kind::from_user(text).ok_or_else(|| {
-        let help = suggest::help(text, KINDS.iter().flat_map(|info| [info.aliases[0], info.plural]));
+fn parse_kind(text: &str, kinds: &Kinds) -> Result<Kind, String> {
+    kinds.from_user(text).ok_or_else(|| {
+        let help = suggest::help(text, kinds.iter().flat_map(|kind| [kind.singular(), kind.info().plural]));
         format!("unknown kind `{text}`{}", help.map_or(String::new(), |help| format!(" ({help})")))
     })
 }
@@ -254,7 +253,9 @@ mod tests {
 
     #[test]
     fn references_and_kinds() {
-        let key = |reference: &str| parse_reference(reference).map(|key| format!("{:?} {key}", key.namespace.as_str()));
+        let key = |reference: &str| {
+            parse_reference(reference, Kinds::BUILT_IN).map(|key| format!("{:?} {key}", key.namespace.as_str()))
+        };
         assert_eq!(key("deploy/api").unwrap(), r#""default" deployment/api"#);
         assert_eq!(key("shop/deployment/api").unwrap(), r#""shop" shop/deployment/api"#);
         assert_eq!(key("node/n1").unwrap(), r#""" node/n1"#);
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn wrong_calls_say_how_to_write_them() {
-        let wrong = |function, arguments: &[Argument]| Call::parse(function, arguments).unwrap_err();
+        let wrong = |function, arguments: &[Argument]| Call::parse(function, arguments, Kinds::BUILT_IN).unwrap_err();
         assert!(wrong("object", &[]).starts_with("wrong arguments: write object("));
         assert!(wrong("count", &[text("pods"), Argument::Pairs(vec![])]).starts_with("selectors are text"));
         assert!(wrong("count", &[text("pods"), text("app in")]).contains("expected: '('"));

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::calls::{Argument, Call, FUNCTIONS, NoReading, Reading, usage, written};
 use super::observed::{Changed, Observed};
-use crate::model::Key;
+use crate::model::{Key, Kinds};
 use crate::rules::suggest;
 
 /// Variables that stand for calls are named `@0`, `@1`, ...: no identifier of CEL begins like this.
@@ -97,11 +97,11 @@ impl fmt::Display for ConditionError {
 }
 
 impl Condition {
-    /// Compiles a condition.
+    /// Compiles a condition over objects of these kinds.
     ///
     /// # Errors
     /// What is wrong with the text: syntax, unknown functions, names, kinds or selectors, with a suggestion.
-    pub fn compile(text: &str) -> Result<Condition, String> {
+    pub fn compile(text: &str, kinds: &Kinds) -> Result<Condition, String> {
         let mut env = Env::stdlib();
         env.add_overload(ORDERED, "ordered_dyn", vec![DYN_TYPE], ordered).map_err(|error| error.to_string())?;
         let program = env.compile(text).map_err(|errors| {
@@ -109,7 +109,7 @@ impl Condition {
             lines.collect::<Vec<_>>().join("; ")
         })?;
         let mut expression = program.expression().clone();
-        let mut rewriter = Rewriter::default();
+        let mut rewriter = Rewriter { kinds, calls: Vec::new(), shown: Vec::new(), bound: Vec::new() };
         rewriter.rewrite(&mut expression)?;
         let mut references = Changed::NOTHING;
         for (call, _) in &rewriter.calls {
@@ -227,15 +227,15 @@ fn call_index(name: &str) -> Option<usize> {
 }
 
 /// Replaces calls by variables and checks every name on the way.
-#[derive(Default)]
-struct Rewriter {
+struct Rewriter<'a> {
+    kinds: &'a Kinds,
     calls: Vec<(Call, String)>,
     shown: Vec<Shown>,
     /// Names bound by the macros around the expression.
     bound: Vec<String>,
 }
 
-impl Rewriter {
+impl Rewriter<'_> {
     fn rewrite(&mut self, node: &mut IdedExpr) -> Result<(), String> {
         if let Some(shown) = self.path_into_call(node)? {
             if !self.shown.contains(&shown) {
@@ -315,7 +315,7 @@ impl Rewriter {
             return Err(format!("arguments of {function}() must be written out: write {}", usage(function)));
         };
         let text = written(function, &arguments);
-        let call = Call::parse(function, &arguments).map_err(|error| format!("{text}: {error}"))?;
+        let call = Call::parse(function, &arguments, self.kinds).map_err(|error| format!("{text}: {error}"))?;
         let known = self.calls.iter().position(|(other, _)| *other == call);
         Ok(known.unwrap_or_else(|| {
             self.calls.push((call, text));
@@ -526,7 +526,7 @@ mod tests {
     }
 
     fn evaluate(text: &str) -> Result<bool, ConditionError> {
-        Condition::compile(text).unwrap_or_else(|error| panic!("{text}: {error}")).evaluate(&world())
+        Condition::compile(text, Kinds::BUILT_IN).unwrap_or_else(|error| panic!("{text}: {error}")).evaluate(&world())
     }
 
     #[test]
@@ -598,14 +598,14 @@ mod tests {
             (r#""a".matches("a.*")"#, "unknown function `matches`"),
             (r#"count("pods", "app in") == 1"#, "count(\"pods\", \"app in\"): found no list"),
         ] {
-            let Err(error) = Condition::compile(text) else { panic!("{text} compiles") };
+            let Err(error) = Condition::compile(text, Kinds::BUILT_IN) else { panic!("{text} compiles") };
             assert!(error.starts_with(words), "{text}: {error}");
         }
     }
 
     #[test]
     fn a_condition_knows_what_it_depends_on() {
-        let references = |text: &str| Condition::compile(text).unwrap().references();
+        let references = |text: &str| Condition::compile(text, Kinds::BUILT_IN).unwrap().references();
         let pods = references(r#"count("pods") == 3 || exists("node/a")"#);
         assert!(pods.kinds.contains(Kind::Pod) && pods.kinds.contains(Kind::Node));
         assert!(!pods.kinds.contains(Kind::Deployment) && !pods.metrics);
@@ -618,7 +618,7 @@ mod tests {
             && metric("depth") < 1.0 && object("deployment/ap").spec.x == 1 && has(object("deployment/api").status.nothing)
             && object("deployment/api").status.conditions[0].type == "x" && size(object("deployment/api").status) > 9"#;
         assert_eq!(
-            Condition::compile(text).unwrap().values(&world()),
+            Condition::compile(text, Kinds::BUILT_IN).unwrap().values(&world()),
             [
                 r#"object("deployment/api").status.readyReplicas = 2"#,
                 r#"count("pods", "app=api") = 3"#,

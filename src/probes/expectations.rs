@@ -5,7 +5,7 @@
 
 use super::condition::{Condition, ConditionError};
 use super::observed::{Changed, Observed};
-use crate::model::Time;
+use crate::model::{Kinds, Time};
 use crate::sim::plan::{Expectation, When};
 
 /// How an expectation came out.
@@ -52,14 +52,15 @@ struct Outcome {
 }
 
 impl Expectations {
-    /// The expectations that hold for a variant (`only_in`), for a run that starts at `start`.
+    /// The expectations that hold for a variant (`only_in`), for a run that starts at `start` and knows these kinds.
     ///
     /// # Errors
     /// A condition does not compile.
-    pub fn new(specs: &[Expectation], variant: &str, start: Time) -> Result<Expectations, String> {
+    pub fn new(specs: &[Expectation], variant: &str, start: Time, kinds: &Kinds) -> Result<Expectations, String> {
         let mut watched = Vec::new();
         for spec in specs.iter().filter(|spec| spec.only_in.as_deref().is_none_or(|only| only == variant)) {
-            let condition = Condition::compile(&spec.that).map_err(|error| format!("`{}`: {error}", spec.that))?;
+            let condition =
+                Condition::compile(&spec.that, kinds).map_err(|error| format!("`{}`: {error}", spec.that))?;
             let (from, until) = match spec.when {
                 When::At(at) => (start + at, Some(start + at)),
                 When::Within { from, within } => (start + from, Some(start + from + within)),
@@ -264,7 +265,7 @@ mod tests {
 
     fn run_worlds(when: When, that: &str, world: &mut dyn FnMut(i64) -> Objects, changes: &[i64], end: i64) -> Verdict {
         let spec = Expectation { when, that: that.to_string(), only_in: None };
-        let mut expectations = Expectations::new(&[spec], "", START).unwrap();
+        let mut expectations = Expectations::new(&[spec], "", START, Kinds::BUILT_IN).unwrap();
         for second in 0..=end {
             let now = START + s(second);
             if changes.contains(&second) {
@@ -385,7 +386,7 @@ mod tests {
     fn deadlines_are_the_edges_of_the_windows() {
         let spec = |when| Expectation { when, that: THREE.to_string(), only_in: None };
         let specs = [spec(At(s(4))), spec(Within { from: s(2), within: s(6) })];
-        let mut expectations = Expectations::new(&specs, "", START).unwrap();
+        let mut expectations = Expectations::new(&specs, "", START, Kinds::BUILT_IN).unwrap();
         let mut deadlines = Vec::new();
         while let Some(deadline) = expectations.next_deadline() {
             deadlines.push((deadline - START).0 / 1_000_000_000);
@@ -399,7 +400,7 @@ mod tests {
     #[test]
     fn it_is_evaluated_again_only_when_something_it_names_changed() {
         let spec = Expectation { when: Eventually, that: THREE.to_string(), only_in: None };
-        let mut expectations = Expectations::new(&[spec], "", START).unwrap();
+        let mut expectations = Expectations::new(&[spec], "", START, Kinds::BUILT_IN).unwrap();
         expectations.observe(START, &Changed::NOTHING, &Objects::pods(2));
         let mut nodes = Changed::NOTHING;
         nodes.kinds.insert(Kind::Node);
@@ -418,9 +419,11 @@ mod tests {
             only_in: only_in.map(String::from),
         };
         let specs = [spec(THREE, None), spec(THREE, Some("relist"))];
-        assert_eq!(Expectations::new(&specs, "relist", START).unwrap().verdicts().len(), 2);
-        assert_eq!(Expectations::new(&specs, "base", START).unwrap().verdicts().len(), 1);
-        let Err(error) = Expectations::new(&[spec("count()", None)], "", START) else { panic!("it compiles") };
+        assert_eq!(Expectations::new(&specs, "relist", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 2);
+        assert_eq!(Expectations::new(&specs, "base", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 1);
+        let Err(error) = Expectations::new(&[spec("count()", None)], "", START, Kinds::BUILT_IN) else {
+            panic!("it compiles")
+        };
         assert!(error.starts_with("`count()`: count(): wrong arguments"), "{error}");
     }
 }

@@ -48,12 +48,12 @@ impl KindSet {
 
     /// Adds a kind.
     pub fn insert(&mut self, kind: Kind) {
-        self.0 |= 1 << kind as u64;
+        self.0 |= 1 << kind.index();
     }
 
     /// Whether the kind is in the set.
     pub fn contains(self, kind: Kind) -> bool {
-        self.0 & (1 << kind as u64) != 0
+        self.0 & (1 << kind.index()) != 0
     }
 
     /// The kinds of both.

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::known::Known;
 use super::schema::shape::{Form, Reading, Record, Special};
 use super::yaml::{Document, Part};
 use crate::model::Span;
@@ -21,6 +22,8 @@ pub struct Entry<'a> {
     pub path: String,
     /// The document it belongs to.
     pub document: &'a Document,
+    /// What names may stand for.
+    pub known: &'a Known,
     problems: &'a RefCell<Diagnostics>,
     /// Where it is noted what is asked for; only when the schema is made.
     record: Option<Record>,
@@ -29,7 +32,12 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// The whole document.
     pub fn root(document: &'a Document, problems: &'a RefCell<Diagnostics>) -> Entry<'a> {
-        Entry { value: &document.value, path: String::new(), document, problems, record: None }
+        Entry { value: &document.value, path: String::new(), document, known: Known::BUILT_IN, problems, record: None }
+    }
+
+    /// The same, where names may stand for these kinds and processes.
+    pub fn among(self, known: &'a Known) -> Entry<'a> {
+        Entry { known, ..self }
     }
 
     /// The whole document, read to learn what its readers ask for.
@@ -94,7 +102,14 @@ impl<'a> Entry<'a> {
                 let record = self.record.as_ref().map(Record::item);
                 let entry = |(index, value)| {
                     let path = format!("{}[{index}]", self.path);
-                    Entry { value, path, record: record.clone(), document: self.document, problems: self.problems }
+                    Entry {
+                        value,
+                        path,
+                        record: record.clone(),
+                        document: self.document,
+                        known: self.known,
+                        problems: self.problems,
+                    }
                 };
                 items.iter().enumerate().map(entry).collect()
             }
@@ -112,7 +127,14 @@ impl<'a> Entry<'a> {
                 let record = self.record.as_ref().map(Record::pair);
                 let entry = |key: &str, value| {
                     let path = join(&self.path, key);
-                    Entry { value, path, record: record.clone(), document: self.document, problems: self.problems }
+                    Entry {
+                        value,
+                        path,
+                        record: record.clone(),
+                        document: self.document,
+                        known: self.known,
+                        problems: self.problems,
+                    }
                 };
                 map.iter().map(|(key, value)| (key.as_str(), entry(key, value))).collect()
             }
@@ -235,7 +257,14 @@ impl<'a> Fields<'a> {
         let record = self.entry.record.as_ref().map(|record| record.field(name));
         let value = self.map.get(name).filter(|value| !value.is_null())?;
         let path = join(&self.entry.path, name);
-        Some(Entry { value, path, record, document: self.entry.document, problems: self.entry.problems })
+        Some(Entry {
+            value,
+            path,
+            record,
+            document: self.entry.document,
+            known: self.entry.known,
+            problems: self.entry.problems,
+        })
     }
 
     /// The field; it is a problem when it is not given.

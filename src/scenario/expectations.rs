@@ -77,7 +77,7 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
 fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
     entry.is_a(Special::Condition);
     let text = entry.text()?;
-    match Condition::compile(text) {
+    match Condition::compile(text, &entry.known.kinds) {
         Ok(condition) => {
             for name in condition.metrics().filter(|name| !metrics::NAMES.contains(name)) {
                 let help = suggest::did_you_mean(name, metrics::NAMES);

@@ -12,6 +12,7 @@ use super::examine::Found;
 use super::file;
 use super::files::{self, NotFound};
 use super::input::{self, ReadFile};
+use super::known::Known;
 use super::manifests::{self, Manifests};
 use super::nodes::{self, NodeGroup};
 use super::resolve;
@@ -60,6 +61,8 @@ pub struct Loaded {
 pub(super) struct Input {
     /// The Scenario document, or an empty one.
     pub scenario: Document,
+    /// What names may stand for.
+    pub known: Known,
     /// The manifests.
     pub manifests: Manifests,
     /// Name when the scenario has none.
@@ -237,9 +240,12 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
     let stem = first_file.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().to_lowercase());
     let stem: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let stem = stem.trim_matches('-');
+    let scenario = scenarios.into_iter().next().unwrap_or_else(empty);
+    let known = Known::of(&scenario.value, &others);
     let mut input = Input {
-        scenario: scenarios.into_iter().next().unwrap_or_else(empty),
-        manifests: manifests::collect(others, problems),
+        scenario,
+        manifests: manifests::collect(others, &known.kinds, problems),
+        known,
         default_name: if stem.is_empty() { "scenario".to_string() } else { stem.to_string() },
         folder,
         nodes: None,
@@ -343,7 +349,7 @@ pub(super) fn variants(root: &Entry<'_>) -> Vec<Variant> {
 
 /// Resolves the base and every variant; the texts are notices.
 fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Resolved, Vec<String>) {
-    let mut variants = variants(&Entry::root(&input.scenario, collected));
+    let mut variants = variants(&Entry::root(&input.scenario, collected).among(&input.known));
     if !variants.is_empty() {
         variants.insert(0, Variant { name: BASE.to_string(), settings: Vec::new() });
     }
@@ -351,7 +357,7 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     if variants.is_empty() {
         variants.push(Variant { name: String::new(), settings: Vec::new() });
     }
-    let sweep = sweep::of_document(&Entry::root(&input.scenario, collected));
+    let sweep = sweep::of_document(&Entry::root(&input.scenario, collected).among(&input.known));
     let written = sweep::take_out(&mut input.scenario);
     let worlds = Worlds { input: &input, problems: collected, applied: RefCell::default() };
     let mut plans: Vec<Plan> = Vec::new();
@@ -397,7 +403,7 @@ impl Worlds<'_> {
             true => manifests::check_all(&manifests, others, &[], &mut self.problems.borrow_mut()),
             false => manifests::check_again(&manifests, others, &mut self.problems.borrow_mut()),
         }
-        let file = file::read(&Entry::root(&scenario, self.problems));
+        let file = file::read(&Entry::root(&scenario, self.problems).among(&self.input.known));
         let world = resolve::World {
             input: self.input,
             scenario: &scenario,

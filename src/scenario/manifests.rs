@@ -9,7 +9,7 @@ use super::known_kinds::{self, Knowledge};
 use super::nodes;
 use super::references::ObjectRef;
 use super::yaml::{Children, Document, Part, Place};
-use crate::model::Kind;
+use crate::model::{Kind, Kinds};
 use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, types, webhooks};
 use crate::rules::{codec, unmodelled};
 
@@ -42,8 +42,8 @@ pub struct Manifests {
     pub notices: Vec<String>,
 }
 
-/// Sorts documents that are no scenarios.
-pub fn collect(documents: Vec<Document>, problems: &mut Diagnostics) -> Manifests {
+/// Sorts documents that are no scenarios, where objects of these kinds are simulated.
+pub fn collect(documents: Vec<Document>, kinds: &Kinds, problems: &mut Diagnostics) -> Manifests {
     let mut manifests = Manifests::default();
     let mut skipped: Vec<(String, usize, bool)> = Vec::new();
     let mut single = Vec::new();
@@ -51,7 +51,7 @@ pub fn collect(documents: Vec<Document>, problems: &mut Diagnostics) -> Manifest
         single.extend(take_apart(document, problems));
     }
     for document in single {
-        match identify(&document, problems) {
+        match identify(&document, kinds, problems) {
             Identity::Simulated(kind) => manifests.list.extend(read_object(kind, document, problems)),
             Identity::Skipped { what, custom } => {
                 match skipped.iter_mut().find(|(known, _, _)| *known == what) {
@@ -80,7 +80,7 @@ enum Identity {
     Wrong,
 }
 
-fn identify(document: &Document, problems: &mut Diagnostics) -> Identity {
+fn identify(document: &Document, kinds: &Kinds, problems: &mut Diagnostics) -> Identity {
     if !document.value.is_object() {
         let message = format!("must be a manifest, not {}", super::entry::shown(&document.value));
         problems.push(document.problem(Code::BadManifest, "", Part::Value, message));
@@ -97,7 +97,7 @@ fn identify(document: &Document, problems: &mut Diagnostics) -> Identity {
     };
     let (api_version, kind) = (word("apiVersion"), word("kind"));
     let (Some(api_version), Some(kind)) = (api_version, kind) else { return Identity::Wrong };
-    if let Some(kind) = Kind::from_manifest(api_version, kind) {
+    if let Some(kind) = kinds.from_manifest(api_version, kind) {
         return Identity::Simulated(kind);
     }
     let skipped = |custom| Identity::Skipped { what: format!("{api_version} {kind}"), custom };
@@ -203,6 +203,9 @@ fn surroundings<'a>(list: &'a [Manifest], others: impl Iterator<Item = &'a Other
 fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagnostics) {
     let document = &manifest.document;
     let word = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    if manifest.object.kind.is_custom() {
+        return check_custom(manifest, problems);
+    }
     let Some(kind) = ManifestKind::find(word("apiVersion"), word("kind")) else { return };
     let is_taken = check_document(kind, document, around, problems);
     if kind != ManifestKind::Pod {
@@ -218,6 +221,20 @@ fn check_fields(manifest: &Manifest, around: &Surroundings, problems: &mut Diagn
     for problem in codec::decode(&document.value).err().into_iter().flatten() {
         problems.push(document.problem(Code::BadManifest, &problem.path, Part::Value, problem.message));
     }
+}
+
+/// The same for a custom resource: of its fields only the metadata is judged.
+fn check_custom(manifest: &Manifest, problems: &mut Diagnostics) {
+    let document = &manifest.document;
+    let info = manifest.object.kind.info();
+    let errors = types::others::problems(info.api_version, info.name, &document.value);
+    if errors.is_empty() {
+        let kinds = Kinds::of(std::iter::once(manifest.object.kind));
+        for problem in codec::decode_among(&document.value, &kinds).err().into_iter().flatten() {
+            problems.push(document.problem(Code::BadManifest, &problem.path, Part::Value, problem.message));
+        }
+    }
+    errors.into_iter().for_each(|error| push_error(error, document, problems));
 }
 
 /// Adds a problem for each field that the API server would refuse in an object that is not simulated, or that the makers of

@@ -3,8 +3,7 @@
 use super::diagnostic::Code;
 use super::entry::Entry;
 use super::schema::shape::Special;
-use crate::model::Kind;
-use crate::model::kind::KINDS;
+use crate::model::{Kind, Kinds};
 use crate::rules::suggest;
 use crate::sim::plan::ProcessRef;
 
@@ -32,7 +31,7 @@ impl std::fmt::Display for ObjectRef {
 ///
 /// # Errors
 /// What is wrong, and what to do about it.
-pub fn parse_object(text: &str) -> Result<ObjectRef, (String, Option<String>)> {
+pub fn parse_object(text: &str, kinds: &Kinds) -> Result<ObjectRef, (String, Option<String>)> {
     let parts: Vec<&str> = text.split('/').collect();
     let (namespace, kind, name) = match parts.as_slice() {
         [kind, name] => ("default", *kind, *name),
@@ -47,8 +46,8 @@ pub fn parse_object(text: &str) -> Result<ObjectRef, (String, Option<String>)> {
     if name.is_empty() || namespace.is_empty() {
         return Err((format!("`{text}` is not KIND/NAME"), Some("for example deployment/api".into())));
     }
-    let known = KINDS.iter().map(|info| info.aliases[0]);
-    let kind = Kind::from_user(kind).ok_or_else(|| (format!("unknown kind `{kind}`"), suggest::help(kind, known)))?;
+    let known = kinds.iter().map(Kind::singular);
+    let kind = kinds.from_user(kind).ok_or_else(|| (format!("unknown kind `{kind}`"), suggest::help(kind, known)))?;
     let namespace = if kind.info().namespaced { namespace } else { "" };
     Ok(ObjectRef { kind, namespace: namespace.to_string(), name: name.to_string() })
 }
@@ -56,7 +55,7 @@ pub fn parse_object(text: &str) -> Result<ObjectRef, (String, Option<String>)> {
 /// Reads a reference to an object.
 pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
     entry.is_a(Special::Object);
-    match parse_object(entry.text()?) {
+    match parse_object(entry.text()?, &entry.known.kinds) {
         Ok(reference) => Some(reference),
         Err((message, help)) => {
             entry.problem(Code::UnknownObject, message, help);
@@ -69,9 +68,9 @@ pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
 pub fn kind(entry: &Entry<'_>) -> Option<Kind> {
     entry.is_a(Special::Kind);
     let text = entry.text()?;
-    let found = Kind::from_user(text);
+    let found = entry.known.kinds.from_user(text);
     if found.is_none() {
-        let help = suggest::help(text, KINDS.iter().map(|info| info.name));
+        let help = suggest::help(text, entry.known.kinds.iter().map(Kind::as_str));
         entry.problem(Code::UnknownKind, format!("unknown kind `{text}`"), help);
     }
     found

@@ -19,7 +19,7 @@ use super::references::ObjectRef;
 use super::resolved::AppliedFiles;
 use super::yaml::{self, Document, Part, Place};
 use crate::kubectl::parser::{self, CommandError, Context};
-use crate::model::{Kind, Span, Time};
+use crate::model::{Kind, Kinds, Span, Time};
 use crate::rules::manifest::{ManifestKind, Reason, types};
 use crate::rules::{suggest, timestamp};
 use crate::sim::plan::{
@@ -51,7 +51,7 @@ impl World<'_> {
         let start_at = file.start_at.unwrap_or_else(|| timestamp::parse(defaults::START_AT).unwrap_or_default());
         let commands = self.commands(start_at);
         let (objects, mut known) = self.objects(&commands, &mut notices);
-        known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command)));
+        known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command, &self.input.known.kinds)));
         self.check_targets(&commands, &known);
         self.check_images(&commands);
         notices.extend(self.unmodelled(&commands));
@@ -69,6 +69,7 @@ impl World<'_> {
             start_at,
             end,
             event_budget: file.event_budget.unwrap_or(defaults::EVENT_BUDGET),
+            kinds: self.input.known.kinds.clone(),
             objects,
             latency: self.latency(),
             process_latency: Vec::new(),
@@ -134,7 +135,10 @@ impl World<'_> {
         let value = |manifest: &Manifest| Arc::new(manifest.document.value.clone());
         let mut objects = Vec::new();
         let used = self.manifests.iter().map(|manifest| manifest.object.namespace.clone());
-        let applied = commands.iter().flat_map(|(_, entry)| applied(&entry.command)).map(|object| object.namespace);
+        let applied = commands
+            .iter()
+            .flat_map(|(_, entry)| applied(&entry.command, &self.input.known.kinds))
+            .map(|object| object.namespace);
         let mut namespaces: Vec<String> = vec!["default".into()];
         namespaces.extend(used.chain(applied).filter(|namespace| !namespace.is_empty()));
         for name in namespaces {
@@ -185,7 +189,7 @@ impl World<'_> {
             _ => &[],
         });
         let later: Vec<(ObjectRef, &Value)> =
-            later.filter_map(|value| Some((object_of(value)?, value.as_ref()))).collect();
+            later.filter_map(|value| Some((object_of(value, &self.input.known.kinds)?, value.as_ref()))).collect();
         let given = self.manifests.iter().map(|manifest| (&manifest.object, &manifest.document.value));
         manifests::unmodelled_notices(given.chain(later.iter().map(|(object, value)| (object, *value))))
     }
@@ -219,6 +223,7 @@ impl World<'_> {
         let command = |item: &TimelineItem| {
             let context = Context {
                 namespace: "default",
+                kinds: &self.input.known.kinds,
                 now: start_at + item.at,
                 read_file: &|named| self.read_objects(named),
                 read_value: &yaml::parse_value,
@@ -232,7 +237,8 @@ impl World<'_> {
                 }
             };
             if let CommandVerb::Patch { target, patch, .. } = &command.verb {
-                for error in types::read_patch(ManifestKind::of(target.kind), patch) {
+                let kind = ManifestKind::of(target.kind);
+                for error in kind.map(|kind| types::read_patch(kind, patch)).unwrap_or_default() {
                     let (code, what) = match error.reason {
                         Reason::UnknownField => (Code::UnknownField, format!("unknown field `{}`", error.path)),
                         _ => (Code::BadCommand, error.to_string()),
@@ -263,7 +269,7 @@ impl World<'_> {
         };
         let mut found: Vec<Arc<Value>> = Vec::new();
         for documents in documents {
-            let manifests = manifests::collect(documents, &mut problems);
+            let manifests = manifests::collect(documents, &self.input.known.kinds, &mut problems);
             for notice in &manifests.notices {
                 let mut notice = Diagnostic::error(Code::NotSimulated, format!("`{named}`: {notice}"));
                 notice.severity = Severity::Notice;
@@ -339,7 +345,7 @@ impl World<'_> {
             CommandVerb::Apply { objects } => objects.as_slice(),
             _ => &[],
         });
-        let applied = applied.filter_map(|value| Some((object_of(value)?, value.as_ref())));
+        let applied = applied.filter_map(|value| Some((object_of(value, &self.input.known.kinds)?, value.as_ref())));
         let mut objects: Vec<(ObjectRef, &Value)> =
             self.manifests.iter().map(|manifest| (manifest.object.clone(), &manifest.document.value)).collect();
         objects.extend(applied);
@@ -415,15 +421,15 @@ fn container_names(kind: Kind, value: &Value) -> Vec<&str> {
 }
 
 /// What an apply would make.
-fn applied(command: &Command) -> Vec<ObjectRef> {
+fn applied(command: &Command, kinds: &Kinds) -> Vec<ObjectRef> {
     let CommandVerb::Apply { objects } = &command.verb else { return Vec::new() };
-    objects.iter().filter_map(|value| object_of(value)).collect()
+    objects.iter().filter_map(|value| object_of(value, kinds)).collect()
 }
 
 /// What a manifest describes; `None` for a kind that is not simulated.
-fn object_of(value: &Value) -> Option<ObjectRef> {
+fn object_of(value: &Value, kinds: &Kinds) -> Option<ObjectRef> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let kind = Kind::from_manifest(value["apiVersion"].as_str()?, value["kind"].as_str()?)?;
+    let kind = kinds.from_manifest(value["apiVersion"].as_str()?, value["kind"].as_str()?)?;
     let namespace = if kind.info().namespaced { text(&value["metadata"]["namespace"]) } else { String::new() };
     Some(ObjectRef { kind, namespace, name: text(&value["metadata"]["name"]) })
 }

@@ -10,6 +10,7 @@ use super::entry::{join, shown};
 use super::manifests::Manifest;
 use super::references;
 use super::yaml::{self, Document};
+use crate::model::Kinds;
 use crate::rules::suggest;
 
 /// One value to set.
@@ -53,7 +54,7 @@ pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manife
 }
 
 fn manifest<'a>(text: &str, manifests: &'a mut [Manifest]) -> Result<&'a mut Document, (String, Option<String>)> {
-    let object = references::parse_object(text)?;
+    let object = references::parse_object(text, &Kinds::of(manifests.iter().map(|manifest| manifest.object.kind)))?;
     let known: Vec<String> = manifests.iter().map(|manifest| manifest.object.to_string()).collect();
     match manifests.iter_mut().find(|manifest| manifest.object == object) {
         Some(manifest) => Ok(&mut manifest.document),

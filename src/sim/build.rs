@@ -43,6 +43,7 @@ impl World {
     /// What is wrong with an object that the API server would refuse, as the plan's maker should have checked.
     pub fn new(plan: Arc<Plan>) -> Result<World, String> {
         let mut api = ApiServer::new(Naming::new(plan.names_by_counter));
+        api.kinds = plan.kinds.clone();
         api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
         let last_expectation = super::plan::last_bound(&plan);
         let mut world = World {
@@ -79,7 +80,7 @@ impl World {
         let is_namespace = |value: &&Arc<serde_json::Value>| value["kind"] == Kind::Namespace.as_str();
         let others = plan.objects.iter().filter(|value| !is_namespace(value));
         for value in plan.objects.iter().filter(is_namespace).chain(others) {
-            let object = codec::decode(value).map_err(|problems| {
+            let object = codec::decode_among(value, &plan.kinds).map_err(|problems| {
                 let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
                 texts.join("; ")
             })?;
@@ -154,7 +155,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             Box::new(QueueController::new(DeploymentController::new(), queue.clone(), now))
         }
         ComponentPlan::GarbageCollector(queue) => {
-            Box::new(QueueController::new(GarbageCollector::new(), queue.clone(), now))
+            Box::new(QueueController::new(GarbageCollector::new(&plan.kinds), queue.clone(), now))
         }
         ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
             cycle: scheduler.cycle.clone(),
@@ -175,7 +176,8 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             heartbeat_period: kubelet.heartbeat_period,
         })),
         ComponentPlan::Kubectl => {
-            Box::new(Kubectl::new(plan.timeline.iter().map(|entry| entry.command.clone()).collect()))
+            let commands = plan.timeline.iter().map(|entry| entry.command.clone()).collect();
+            Box::new(Kubectl::new(commands, plan.kinds.clone()))
         }
         ComponentPlan::Arrivals(arrivals) => {
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))

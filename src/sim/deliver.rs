@@ -40,7 +40,7 @@ impl World {
         let watch = self.api.watch(id).expect("an open watch");
         let (process, kind) = (watch.owner.0, watch.kind);
         let owner = &self.processes[process];
-        let entity = owner.name.stable_hash() ^ (kind as u64 + 1);
+        let entity = owner.name.stable_hash() ^ kind.draw_number();
         let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
         let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
         let more = self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws);

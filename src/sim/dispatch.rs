@@ -132,7 +132,7 @@ impl World {
                 let entity = who ^ slot.name.stable_hash().rotate_left(9) ^ hash_text(verb);
                 (entity, slot.sent.entry(verb).or_insert(0))
             }
-            Sender::Reflector(kind) => (who ^ (*kind as u64 + 1), &mut owner.lists),
+            Sender::Reflector(kind) => (who ^ kind.draw_number(), &mut owner.lists),
         };
         *count += 1;
         // Counters start anew with the process; its incarnation keeps the draws apart.

@@ -67,7 +67,7 @@ impl Faults {
         for (index, fault) in self.plan.faults.iter().enumerate() {
             let FaultAction::DelayWatch { to, kind: of, by } = &fault.action else { continue };
             if of.is_none_or(|of| of == kind) && self.covers(index, committed_at) && is_addressed(to, process, None) {
-                let entity = process.name.stable_hash() ^ kind as u64;
+                let entity = process.name.stable_hash() ^ kind.index() as u64;
                 delay = delay + draw_span(draws, by, WATCH_FAULT, entity, occurrence);
             }
         }

@@ -78,7 +78,7 @@ impl World {
                 let owner = &self.processes[process];
                 let entity = match self.plan.model.resync_draw {
                     ResyncDraw::PerProcess => owner.name.stable_hash(),
-                    ResyncDraw::PerController => owner.name.stable_hash() ^ (kind as u64 + 1),
+                    ResyncDraw::PerController => owner.name.stable_hash() ^ kind.draw_number(),
                 };
                 let unit = uniform_unit(self.draws.bits(RESYNC_PERIOD, entity, owner.incarnation));
                 Some(Span((minimum.0 as f64 * (1.0 + unit)) as i64))

@@ -54,6 +54,7 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         start_at: RECORDING_START,
         end: End::After(seconds(&case["until"]).ok_or("a case has an end")?),
         event_budget: EVENT_BUDGET,
+        kinds: crate::model::Kinds::default(),
         objects: objects.iter().cloned().map(Arc::new).collect(),
         latency: Latency::ZERO,
         process_latency: Vec::new(),

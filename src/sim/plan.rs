@@ -12,7 +12,7 @@ pub use crate::client::queue_settings::{
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 use crate::model::distribution::Distribution;
-use crate::model::{Kind, Span, Time};
+use crate::model::{Kind, Kinds, Span, Time};
 
 /// A resolved scenario: one world to run.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Plan {
     pub end: End,
     /// The run stops, marked partial, after this many events.
     pub event_budget: u64,
+    /// The kinds of objects that the cluster serves.
+    pub kinds: Kinds,
     /// What is in etcd when the run starts, in order: manifests as JSON, not yet defaulted.
     pub objects: Vec<Arc<Value>>,
     /// How long the pieces of a request take.

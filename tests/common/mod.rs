@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubesim::model::api::ObjectSelector;
-use kubesim::model::kind::KINDS;
 use kubesim::model::{Object, Record, Span, Time};
 use kubesim::scenario::{Overrides, load};
 use kubesim::sim::{Ending, Observer, Plan, World};
@@ -125,7 +124,7 @@ pub fn hash(records: &[Record], start: Time) -> String {
 /// Everything in etcd, in order of kind, namespace and name.
 pub fn objects(world: &World) -> Vec<Object> {
     let everything = ObjectSelector::everything();
-    KINDS.iter().flat_map(|info| world.api().list(info.kind, None, &everything)).collect()
+    world.api().truth().kinds().flat_map(|kind| world.api().list(kind, None, &everything)).collect()
 }
 
 /// Panics with the first record that differs.

@@ -30,11 +30,12 @@ use crate::rules::codec;
 pub fn run(arguments: &DescribeArguments) -> anyhow::Result<Exit> {
     let mut words = arguments.words.clone();
     let folder = inspect::folder(&mut words, arguments.instant.folder.as_deref())?;
-    let wanted = request::parse("describe", &words)?;
+    let replay = Instant::replay(&folder, &arguments.instant)?;
+    let wanted = request::parse("describe", &words, &replay.plan.kinds)?;
     let by_name = wanted.iter().any(|wanted| !wanted.names.is_empty());
     let selection = Selection::parse(arguments.selector.as_deref(), None)?;
     ensure!(!by_name || selection.is_everything(), "name cannot be provided when a selector is specified");
-    let instant = Instant::open(&folder, &arguments.instant)?;
+    let instant = Instant::of(&replay, &arguments.instant)?;
     let mut missing = Vec::new();
     let mut texts = Vec::new();
     for wanted in &wanted {
@@ -88,7 +89,7 @@ fn describe(object: &Object, instant: &Instant, show_events: bool) -> String {
         Object::ReplicaSet(set) => workload::replica_set(set, &value, instant, &mut sheet),
         Object::Node(node) => node::describe(node, &value, instant, &mut sheet),
         Object::Namespace(_) => namespace(&value, &mut sheet),
-        Object::Event(_) | Object::Lease(_) => any(&value, &mut sheet),
+        Object::Event(_) | Object::Lease(_) | Object::Custom(_) => any(&value, &mut sheet),
     }
     if show_events && !matches!(object.kind(), Kind::Event | Kind::Namespace) {
         let key = object.key();

@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::arguments::InstantArguments;
 use super::print_error;
 use crate::experiment::replay::{Past, Replay};
-use crate::model::{Key, Kind, Object, Time};
+use crate::model::{Key, Kind, Kinds, Object, Time};
 use crate::rules::codec;
 use crate::scenario::references::{self, ObjectRef};
 
@@ -25,12 +25,19 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// The instant that a command line names, by default the end of the run.
+    /// The run that a command line names.
     ///
     /// # Errors
-    /// The folder holds no such run, or the run was over before.
-    pub fn open(folder: &Path, arguments: &InstantArguments) -> anyhow::Result<Instant> {
-        let replay = Replay::open(folder, arguments.variant.as_deref()).map_err(|problem| anyhow!(problem))?;
+    /// The folder holds no such run.
+    pub fn replay(folder: &Path, arguments: &InstantArguments) -> anyhow::Result<Replay> {
+        Replay::open(folder, arguments.variant.as_deref()).map_err(|problem| anyhow!(problem))
+    }
+
+    /// The instant of a run that a command line names, by default its end.
+    ///
+    /// # Errors
+    /// The run was over before.
+    pub fn of(replay: &Replay, arguments: &InstantArguments) -> anyhow::Result<Instant> {
         let past = replay.until(arguments.at.unwrap_or(replay.length)).map_err(|problem| anyhow!(problem))?;
         if let Some(notice) = &past.notice {
             print_error(&format!("notice: {notice}"));
@@ -69,8 +76,8 @@ impl Instant {
 ///
 /// # Errors
 /// It is not `KIND/NAME`, or there is no such kind.
-pub fn object(text: &str) -> anyhow::Result<ObjectRef> {
-    references::parse_object(text).map_err(|(message, help)| match help {
+pub fn object(text: &str, kinds: &Kinds) -> anyhow::Result<ObjectRef> {
+    references::parse_object(text, kinds).map_err(|(message, help)| match help {
         Some(help) => anyhow!("{message} ({help})"),
         None => anyhow!(message),
     })

@@ -4,8 +4,7 @@
 
 use anyhow::{anyhow, bail};
 
-use crate::model::Kind;
-use crate::model::kind::KINDS;
+use crate::model::{Kind, Kinds};
 use crate::rules::suggest;
 
 /// What `all` stands for.
@@ -24,12 +23,12 @@ pub struct Wanted {
 ///
 /// # Errors
 /// In kubectl's words.
-pub fn parse(verb: &str, words: &[String]) -> anyhow::Result<Vec<Wanted>> {
+pub fn parse(verb: &str, words: &[String], known: &Kinds) -> anyhow::Result<Vec<Wanted>> {
     let Some(first) = words.first() else {
-        bail!("you must specify the type of resource to {verb}: {}", types());
+        bail!("you must specify the type of resource to {verb}: {}", types(known));
     };
     if words.iter().all(|word| word.contains('/')) {
-        return slashed(words);
+        return slashed(words, known);
     }
     if words.iter().any(|word| word.contains('/')) {
         bail!(
@@ -40,7 +39,7 @@ pub fn parse(verb: &str, words: &[String]) -> anyhow::Result<Vec<Wanted>> {
     let names = words[1..].to_vec();
     let mut wanted: Vec<Wanted> = Vec::new();
     for word in first.split(',').filter(|word| !word.is_empty()) {
-        let kinds = if word.eq_ignore_ascii_case("all") { ALL.to_vec() } else { vec![kind(word)?] };
+        let kinds = if word.eq_ignore_ascii_case("all") { ALL.to_vec() } else { vec![kind(word, known)?] };
         for kind in kinds {
             if wanted.iter().all(|known| known.kind != kind) {
                 wanted.push(Wanted { kind, names: names.clone() });
@@ -51,14 +50,14 @@ pub fn parse(verb: &str, words: &[String]) -> anyhow::Result<Vec<Wanted>> {
 }
 
 /// `TYPE/NAME ...`; names of the same type that follow each other belong together.
-fn slashed(words: &[String]) -> anyhow::Result<Vec<Wanted>> {
+fn slashed(words: &[String], known: &Kinds) -> anyhow::Result<Vec<Wanted>> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for word in words {
         let (word_kind, name) = match word.split('/').collect::<Vec<_>>().as_slice() {
             [kind, name] if !kind.is_empty() && !name.is_empty() => (kind.to_string(), name.to_string()),
             _ => bail!("arguments in resource/name form must have a single resource and name: {word}"),
         };
-        let kind = kind(&word_kind)?;
+        let kind = kind(&word_kind, known)?;
         match wanted.last_mut() {
             Some(last) if last.kind == kind => last.names.push(name),
             _ => wanted.push(Wanted { kind, names: vec![name] }),
@@ -71,16 +70,16 @@ fn slashed(words: &[String]) -> anyhow::Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// In kubectl's words.
-pub fn kind(word: &str) -> anyhow::Result<Kind> {
-    Kind::from_user(word).ok_or_else(|| {
-        let known = KINDS.iter().flat_map(|info| info.aliases.iter().copied().chain([info.plural]));
-        let help = suggest::help(word, known).unwrap_or_else(types);
+pub fn kind(word: &str, known: &Kinds) -> anyhow::Result<Kind> {
+    known.from_user(word).ok_or_else(|| {
+        let words = known.iter().map(Kind::info).flat_map(|info| info.aliases.iter().copied().chain([info.plural]));
+        let help = suggest::help(word, words).unwrap_or_else(|| types(known));
         anyhow!("the server doesn't have a resource type \"{word}\" ({help})")
     })
 }
 
-fn types() -> String {
-    format!("there are {}", KINDS.iter().map(|info| info.plural).collect::<Vec<_>>().join(", "))
+fn types(known: &Kinds) -> String {
+    format!("there are {}", known.iter().map(|kind| kind.info().plural).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -89,7 +88,7 @@ mod tests {
 
     fn parsed(line: &str) -> Result<Vec<(Kind, String)>, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
-        let wanted = parse("get", &words).map_err(|error| error.to_string())?;
+        let wanted = parse("get", &words, Kinds::BUILT_IN).map_err(|error| error.to_string())?;
         Ok(wanted.into_iter().map(|wanted| (wanted.kind, wanted.names.join(" "))).collect())
     }
 

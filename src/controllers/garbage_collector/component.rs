@@ -3,16 +3,19 @@
 use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, HandlerResync, WatchSpec};
 use crate::model::api::Reason;
-use crate::model::{ApiResult, Key, Kind, Preconditions, Request, Uid};
+use crate::model::{ApiResult, Key, Kind, Kinds, Preconditions, Request, Uid};
 
 use super::decide::{self, Verdict};
 
-/// Kinds whose objects own or are owned.
-const KINDS: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
+/// Built-in kinds whose objects own or are owned.
+const BUILT_IN: [Kind; 3] = [Kind::Deployment, Kind::ReplicaSet, Kind::Pod];
 
 /// The garbage collector.
-#[derive(Clone, Debug, Default)]
-pub struct GarbageCollector;
+#[derive(Clone, Debug)]
+pub struct GarbageCollector {
+    /// Kinds whose objects own or are owned.
+    kinds: Vec<Kind>,
+}
 
 /// What a reconcile waits for.
 #[derive(Clone, Debug)]
@@ -29,9 +32,9 @@ pub enum State {
 }
 
 impl GarbageCollector {
-    /// A garbage collector that has seen nothing.
-    pub fn new() -> GarbageCollector {
-        GarbageCollector
+    /// A garbage collector that has seen nothing, in a cluster that serves these kinds.
+    pub fn new(kinds: &Kinds) -> GarbageCollector {
+        GarbageCollector { kinds: BUILT_IN.into_iter().chain(kinds.custom()).collect() }
     }
 }
 
@@ -43,13 +46,14 @@ impl Reconciler for GarbageCollector {
     }
 
     fn watches(&self) -> Vec<WatchSpec> {
-        KINDS.into_iter().map(|kind| WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(kind) }).collect()
+        let spec = |kind: &Kind| WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(*kind) };
+        self.kinds.iter().map(spec).collect()
     }
 
     fn observe(&mut self, delta: &Delta, ctx: &mut Context<'_>, keys: &mut Vec<Enqueue>) {
         match &delta.change {
             Change::Deleted { last, .. } => {
-                for kind in KINDS {
+                for &kind in &self.kinds {
                     let dependents = ctx.informers.controlled_by(kind, &last.meta().uid);
                     keys.extend(dependents.map(|object| Enqueue::Now(object.key())));
                 }

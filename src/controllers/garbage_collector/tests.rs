@@ -53,7 +53,7 @@ fn an_object_goes_only_when_its_owner_is_really_gone() {
 
 #[test]
 fn dependents_follow_their_owner() {
-    let mut script = Script::new(GarbageCollector::new(), Time(0));
+    let mut script = Script::new(GarbageCollector::new(crate::model::Kinds::BUILT_IN), Time(0));
     assert_eq!(script.deliver(set()), []);
     assert_eq!(script.deliver(pod()), []);
     assert_eq!(script.remove(&set().key()), [Enqueue::Now(pod().key())]);
@@ -68,7 +68,7 @@ fn dependents_follow_their_owner() {
 #[test]
 fn a_stale_cache_deletes_nothing() {
     // The cache has lost the ReplicaSet, the API server still has it.
-    let mut script = Script::new(GarbageCollector::new(), Time(0));
+    let mut script = Script::new(GarbageCollector::new(crate::model::Kinds::BUILT_IN), Time(0));
     assert_eq!(script.deliver(pod()), [Enqueue::Now(pod().key())]);
     let there = |_: &crate::model::Request| Some(Ok(Answer::Object(set())));
     assert_eq!(script.reconcile(&pod().key(), there), Outcome::DONE);

@@ -10,6 +10,6 @@ use crate::rules::manifest::{FieldError, ManifestKind, Reason, types};
 /// All unknown fields of a manifest or of a patch (whose directives, `$patch` and the like, are left out). Values of the
 /// wrong type are what [`super::decode()`] reports. `status` is what servers write and is read for nodes only.
 pub fn unknown_fields(kind: Kind, manifest: &Value) -> Vec<FieldError> {
-    let errors = types::read_patch(ManifestKind::of(kind), manifest).into_iter();
-    errors.filter(|error| error.reason == Reason::UnknownField).collect()
+    let errors = ManifestKind::of(kind).map(|kind| types::read_patch(kind, manifest)).unwrap_or_default();
+    errors.into_iter().filter(|error| error.reason == Reason::UnknownField).collect()
 }

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{FieldProblem, decode, encode};
-use crate::model::{DeploymentStrategy, IntOrPercent, Object, PodPhase, PullPolicy, QosClass, RestartPolicy, Time};
+use super::{FieldProblem, decode, decode_among, encode};
+use crate::model::{
+    DeploymentStrategy, IntOrPercent, Key, Kinds, Object, PodPhase, PullPolicy, QosClass, RestartPolicy, Time,
+};
 
 fn deployment() -> Value {
     json!({
@@ -168,6 +170,7 @@ fn without_source(object: &Object) -> Object {
         Object::Pod(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::ReplicaSet(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Deployment(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::Custom(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Event(_) | Object::Lease(_) => {}
     }
     object
@@ -209,4 +212,28 @@ fn problems_name_the_field() {
     fraction["spec"]["replicas"] = json!(2.5);
     assert_eq!(path(&decode(&fraction).unwrap_err()), ["spec.replicas"]);
     assert!(decode(&json!([])).is_err() && decode(&json!({"apiVersion": "v1", "kind": "Pod", "spec": 3})).is_err());
+}
+
+#[test]
+fn custom_resources_keep_what_they_say() {
+    let mut kinds = Kinds::default();
+    let kind = kinds.ensure("example.com/v1", "Database", None, true).unwrap();
+    let manifest = json!({"apiVersion": "example.com/v1", "kind": "Database",
+        "metadata": {"name": "a", "generation": 3, "labels": {"app": "x"}},
+        "spec": {"size": 3, "nothing": null}, "status": {"phase": "Ready"}});
+    assert!(decode(&manifest).is_err());
+    let object = decode_among(&manifest, &kinds).unwrap();
+    assert_eq!(object.key(), Key::new(kind, "default", "a"));
+    let encoded = encode(&object);
+    assert_eq!(encoded["spec"], json!({"size": 3}));
+    assert_eq!(encoded["status"], json!({"phase": "Ready"}));
+    assert_eq!(encoded["metadata"]["namespace"], "default");
+    assert_eq!(encode(&decode_among(&encoded, &kinds).unwrap()), encoded);
+    let owned = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "ownerReferences":
+        [{"apiVersion": "example.com/v1", "kind": "Database", "name": "a", "uid": "u1", "controller": true}]},
+        "spec": {"containers": [{"name": "a", "image": "b"}]}});
+    let pod = decode_among(&owned, &kinds).unwrap();
+    assert_eq!(pod.meta().controller().unwrap().kind, Some(kind));
+    let wrong = json!({"apiVersion": "example.com/v1", "kind": "Database", "metadata": {"name": 7}});
+    assert!(decode_among(&wrong, &kinds).is_err());
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::Special;
-use crate::model::kind::KINDS;
+use crate::model::Kind;
 use crate::scenario::file::API_VERSION;
 use crate::scenario::flags::FlagTable;
 use crate::scenario::references::PROCESSES;
@@ -114,8 +114,9 @@ fn processes() -> Value {
 }
 
 fn kinds() -> Value {
-    let mut words: Vec<&str> = KINDS.iter().map(|info| info.name).collect();
-    words.extend(KINDS.iter().flat_map(|info| std::iter::once(info.plural).chain(info.aliases.iter().copied())));
+    let known = || Kind::BUILT_IN.into_iter().map(Kind::info);
+    let mut words: Vec<&str> = known().map(|info| info.name).collect();
+    words.extend(known().flat_map(|info| std::iter::once(info.plural).chain(info.aliases.iter().copied())));
     let mut seen = Vec::new();
     words.into_iter().filter(|word| !word.is_empty()).for_each(|word| {
         if !seen.contains(&word) {

@@ -1,7 +1,6 @@
 //! Versions: every change of an object has a new, higher resourceVersion, and no two objects share one.
 
 use crate::apiserver::etcd::Etcd;
-use crate::model::kind::KINDS;
 use crate::model::{Key, Kind, Map, Object, Rv, Set};
 
 /// The last version seen of every object that exists, by kind.
@@ -13,8 +12,7 @@ pub(super) struct Versions {
 impl Versions {
     /// Compares with the last time, for the kinds that changed since.
     pub(super) fn check(&mut self, truth: &Etcd) -> Result<(), String> {
-        for info in &KINDS {
-            let kind = info.kind;
+        for kind in truth.kinds() {
             // Renewals change a lease without a version: nobody watches them.
             if kind == Kind::Lease {
                 continue;

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::Problems;
 use crate::model::{
-    Condition, ConditionStatus, Deletion, IntOrPercent, Kind, Labels, Meta, Name, OwnerReference, Resources, Rv,
-    Selector, Time,
+    Condition, ConditionStatus, Deletion, IntOrPercent, Kind, Kinds, Labels, Meta, Name, Object, OwnerReference,
+    Resources, Rv, Selector, Time,
 };
 use crate::rules::quantity::Quantity;
 use crate::rules::{selector_text, timestamp};
@@ -55,6 +55,21 @@ fn owners(references: &[api::OwnerReference]) -> Option<std::rc::Rc<[OwnerRefere
         block_owner_deletion: reference.block_owner_deletion.unwrap_or(false),
     };
     (!references.is_empty()).then(|| references.iter().map(owner).collect())
+}
+
+/// Gives owners of custom kinds their kind, which typing does not know.
+pub fn name_custom_owners(object: &mut Object, value: &serde_json::Value, kinds: &Kinds) {
+    let Some(owners) = object.meta().owners.as_ref().filter(|owners| owners.iter().any(|owner| owner.kind.is_none()))
+    else {
+        return;
+    };
+    let references = &value["metadata"]["ownerReferences"];
+    let named = owners.iter().enumerate().map(|(index, owner)| {
+        let word = |field: &str| references[index][field].as_str().unwrap_or_default();
+        OwnerReference { kind: kinds.from_manifest(word("apiVersion"), word("kind")), ..owner.clone() }
+    });
+    let owners = named.collect();
+    object.meta_mut().owners = Some(owners);
 }
 
 /// A text that may be absent.

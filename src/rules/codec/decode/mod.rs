@@ -1,5 +1,6 @@
 //! Manifests to objects.
 
+mod custom;
 mod meta;
 mod node;
 mod pod;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::json;
-use crate::model::{Kind, Object, Source};
+use crate::model::{Kind, Kinds, Object, Source};
 use crate::rules::manifest::{ManifestKind, Reason, defaults, types};
 
 pub use pod::template_of;
@@ -41,15 +42,26 @@ impl Problems {
 /// # Errors
 /// Every field that is of the wrong type or has a value that cannot be meant. It is not the API's full validation.
 pub fn decode(manifest: &Value) -> Result<Object, Vec<FieldProblem>> {
+    decode_among(manifest, Kinds::BUILT_IN)
+}
+
+/// As [`decode()`], for manifests of these kinds.
+///
+/// # Errors
+/// Those of [`decode()`].
+pub fn decode_among(manifest: &Value, kinds: &Kinds) -> Result<Object, Vec<FieldProblem>> {
     let mut problems = Problems::default();
     let word = |key: &str| manifest.get(key).and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = Kind::from_manifest(word("apiVersion"), word("kind")) else {
+    let Some(kind) = kinds.from_manifest(word("apiVersion"), word("kind")) else {
         let message = format!("no matches for kind {:?} in version {:?}", word("kind"), word("apiVersion"));
         problems.add("kind", message);
         return Err(problems.0);
     };
     let mut value = manifest.clone();
-    let manifest_kind = ManifestKind::of(kind);
+    let Some(manifest_kind) = ManifestKind::of(kind) else {
+        let object = custom::custom(kind, &value, &mut problems);
+        return object.filter(|_| problems.0.is_empty()).map(Object::from).ok_or(problems.0);
+    };
     let readout = types::read_with_status(manifest_kind, manifest);
     let wrong_types = readout.errors.iter().filter(|error| error.reason != Reason::UnknownField);
     wrong_types.for_each(|error| problems.add(error.path.clone(), error.message.clone()));
@@ -61,7 +73,10 @@ pub fn decode(manifest: &Value) -> Result<Object, Vec<FieldProblem>> {
     defaults::apply(manifest_kind, &mut value);
     let object = decode_kind(kind, &value, &mut problems);
     match object {
-        Some(object) if problems.0.is_empty() => Ok(object),
+        Some(mut object) if problems.0.is_empty() => {
+            meta::name_custom_owners(&mut object, &value, kinds);
+            Ok(object)
+        }
         _ => Err(problems.0),
     }
 }
@@ -75,6 +90,7 @@ fn decode_kind(kind: Kind, value: &Value, problems: &mut Problems) -> Option<Obj
         Kind::ReplicaSet => workload::replica_set(&typed(value, problems)?, value, source_of(value), problems)?.into(),
         Kind::Deployment => workload::deployment(&typed(value, problems)?, value, source_of(value), problems)?.into(),
         Kind::Lease => node::lease(&typed(value, problems)?, problems).into(),
+        Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }
 

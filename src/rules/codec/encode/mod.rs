@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::json as tools;
 use crate::model::{
-    Condition, KubeEvent, Labels, Lease, Meta, Name, Namespace, Node, Object, OwnerReference, Resources, Source, Taint,
-    Time,
+    Condition, Custom, KubeEvent, Labels, Lease, Meta, Name, Namespace, Node, Object, OwnerReference, Resources,
+    Source, Taint, Time,
 };
 use crate::rules::quantity::{Format, Quantity};
 use crate::rules::timestamp::{format_microseconds, format_seconds};
@@ -25,6 +25,7 @@ pub fn encode(object: &Object) -> Value {
         Object::ReplicaSet(replica_set) => workload::replica_set(replica_set),
         Object::Deployment(deployment) => workload::deployment(deployment),
         Object::Lease(lease) => encode_lease(lease),
+        Object::Custom(custom) => encode_custom(custom),
     };
     value["apiVersion"] = json!(info.api_version);
     value["kind"] = json!(info.name);
@@ -178,6 +179,14 @@ fn encode_node(node: &Node) -> Value {
             images.map(|image| json!({"names": names(&image.names), "sizeBytes": image.size_bytes})).collect();
     }
     json!({"spec": spec, "status": status})
+}
+
+fn encode_custom(custom: &Custom) -> Value {
+    let mut value = custom.source.as_ref().map_or_else(|| json!({}), |source| (**source).clone());
+    if !custom.status.is_null() {
+        value["status"] = (*custom.status).clone();
+    }
+    value
 }
 
 fn encode_lease(lease: &Lease) -> Value {
