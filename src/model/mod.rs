@@ -2,12 +2,13 @@
 //!
 //! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`], [`custom`],
 //! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
-//! [`scheduling`] (what the scheduler thought).
+//! [`scheduling`] (what the scheduler thought), [`gates`] (feature gates).
 
 pub mod api;
 pub mod condition;
 pub mod custom;
 pub mod distribution;
+pub mod gates;
 pub mod ids;
 pub mod int_or_percent;
 pub mod kind;
@@ -28,6 +29,7 @@ pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
 pub use condition::{Condition, ConditionStatus, find_condition};
 pub use custom::{Custom, CustomKind};
 pub use distribution::Distribution;
+pub use gates::{ComponentGates, Gate, Gates};
 pub use ids::{Cause, Key, RecordId, Rv, Uid};
 pub use int_or_percent::IntOrPercent;
 pub use kind::{Kind, Kinds};

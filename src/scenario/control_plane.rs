@@ -57,6 +57,8 @@ impl World<'_> {
             cycle: constant(defaults::SCHEDULING_CYCLE),
             per_node: defaults::SCHEDULING_PER_NODE,
             percentage_of_nodes_to_score: 0,
+            pod_initial_backoff: defaults::POD_INITIAL_BACKOFF,
+            pod_max_backoff: defaults::POD_MAX_BACKOFF,
             assume: self.file.model.assume,
             explain: None,
         });

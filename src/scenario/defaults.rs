@@ -37,6 +37,10 @@ pub const WATCH: Span = Span::from_milliseconds(5);
 pub const SCHEDULING_CYCLE: Span = Span::from_milliseconds(1);
 /// More for each node looked at.
 pub const SCHEDULING_PER_NODE: Span = Span::from_microseconds(1);
+/// Back-off of a pod after its first vain attempt.
+pub const POD_INITIAL_BACKOFF: Span = Span::from_seconds(1);
+/// Longest back-off of a pod.
+pub const POD_MAX_BACKOFF: Span = Span::from_seconds(10);
 /// Pull of an image that the node does not have.
 pub const IMAGE_PULL: Span = Span::from_seconds(2);
 /// Start of a container.

@@ -78,6 +78,7 @@ impl World<'_> {
             timeline,
             faults: self.faults(last),
             expectations: self.expectations(last, &known),
+            gates: file.version.unwrap_or(defaults::VERSION).gates(),
             model: file.model.options,
             admission_limit: None,
             names_by_counter: false,

@@ -12,7 +12,7 @@ use super::cache::{Cache, Counted};
 use super::explain;
 use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
 use super::queue::queue::key_of;
-use super::queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};
+use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, schedule_pod};
 use crate::component::{
     Change, ClientRow, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
@@ -49,6 +49,8 @@ pub struct SchedulerSettings {
     pub per_node: Span,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: u32,
+    /// Back-off of pods that were tried in vain.
+    pub backoff: BackoffSettings,
     /// Whether a pod takes room on its node before it is seen bound.
     pub assume: bool,
     /// Whose rules hold where versions differ.
@@ -114,7 +116,7 @@ impl Scheduler {
         let search =
             Search { next_start_node_index: 0, percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score };
         Scheduler {
-            queue: SchedulingQueue::new(profile.clone(), true),
+            queue: SchedulingQueue::new(profile.clone(), settings.backoff),
             profile,
             settings,
             cache: Cache::new(),

@@ -38,6 +38,7 @@ impl Rig {
             cycle: Distribution::Constant(1_000_000),
             per_node: Span::from_microseconds(1),
             percentage_of_nodes_to_score: 0,
+            backoff: BackoffSettings::default(),
             assume,
             version: Version::V1_36,
             explain: None,

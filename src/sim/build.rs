@@ -14,13 +14,14 @@ use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
-use crate::model::{Action, Cause, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span, Time};
+use crate::model::{Action, Cause, Gate, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span, Time};
 use crate::node::{self, Kubelets};
 use crate::plant::Plant;
 use crate::rules::admission::NodeRegistration;
 use crate::rules::codec;
 use crate::scheduler::component::{Scheduler, SchedulerSettings};
 use crate::scheduler::framework::registry::Version;
+use crate::scheduler::queue::BackoffSettings;
 
 use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
@@ -145,9 +146,9 @@ pub(super) fn components(plan: &Arc<Plan>, process: ProcessIndex, now: Time) -> 
 fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component> {
     match component {
         ComponentPlan::ReplicaSet(queue) => {
-            let consistency = match plan.version {
-                KubernetesVersion::V1_36 => Consistency::Checked,
-                KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Consistency::Unchecked,
+            let consistency = match plan.gates.controller_manager.is_on(Gate::StaleControllerConsistencyReplicaSet) {
+                true => Consistency::Checked,
+                false => Consistency::Unchecked,
             };
             Box::new(QueueController::new(ReplicaSetController::new(consistency), queue.clone(), now))
         }
@@ -161,6 +162,11 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             cycle: scheduler.cycle.clone(),
             per_node: scheduler.per_node,
             percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
+            backoff: BackoffSettings {
+                initial: scheduler.pod_initial_backoff,
+                max: scheduler.pod_max_backoff,
+                pop_from_backoff_q: plan.gates.scheduler.is_on(Gate::SchedulerPopFromBackoffQ),
+            },
             assume: scheduler.assume,
             explain: scheduler
                 .explain

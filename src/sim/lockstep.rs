@@ -67,6 +67,7 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         timeline,
         faults: Vec::new(),
         expectations: Vec::new(),
+        gates: KubernetesVersion::V1_36.gates(),
         model: ModelOptions::default(),
         admission_limit: admission_limit(&case["args"]),
         names_by_counter: true,

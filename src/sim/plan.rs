@@ -12,7 +12,7 @@ pub use crate::client::queue_settings::{
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 use crate::model::distribution::Distribution;
-use crate::model::{Kind, Kinds, Span, Time};
+use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
 
 /// A resolved scenario: one world to run.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub struct Plan {
     pub faults: Vec<FaultPlan>,
     /// What the user wants to know.
     pub expectations: Vec<Expectation>,
+    /// Feature gates that are on, by component.
+    pub gates: ComponentGates,
     /// Where we leave reality on purpose.
     pub model: ModelOptions,
     /// Pod creates the API server refuses (recordings only).
@@ -84,6 +86,26 @@ impl KubernetesVersion {
             KubernetesVersion::V1_35 => "1.35",
             KubernetesVersion::V1_36 => "1.36",
         }
+    }
+}
+
+impl KubernetesVersion {
+    /// The minor version.
+    pub fn minor(self) -> u8 {
+        match self {
+            KubernetesVersion::V1_32 => 32,
+            KubernetesVersion::V1_35 => 35,
+            KubernetesVersion::V1_36 => 36,
+        }
+    }
+
+    /// The gates that are on when nobody says otherwise.
+    pub fn gates(self) -> ComponentGates {
+        let on = |gates: Gates, gate: Gate| {
+            let is_on = gate.state_in(self.minor()).is_some_and(|state| state.is_on);
+            gates.with(gate, is_on)
+        };
+        ComponentGates::all(Gate::ALL.into_iter().fold(Gates::default(), on))
     }
 }
 
@@ -201,6 +223,10 @@ pub struct SchedulerPlan {
     pub per_node: Span,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: u32,
+    /// `podInitialBackoffSeconds`
+    pub pod_initial_backoff: Span,
+    /// `podMaxBackoffSeconds`
+    pub pod_max_backoff: Span,
     /// Whether a pod counts on its node before the binding is confirmed (`model.assume`).
     pub assume: bool,
     /// The pod, by namespace and name, of which observers are told what the scheduler thinks. It changes no result.

@@ -6,22 +6,42 @@ use super::QueuedPodInfo;
 use super::active::{ActiveKey, SortedPods, active_key};
 use crate::model::{Key, Span, Time};
 
-/// `podInitialBackoffSeconds`
-const INITIAL_BACKOFF: Span = Span::from_seconds(1);
-/// `podMaxBackoffSeconds`
-const MAX_BACKOFF: Span = Span::from_seconds(10);
+/// How long pods stay back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BackoffSettings {
+    /// `podInitialBackoffSeconds`
+    pub initial: Span,
+    /// `podMaxBackoffSeconds`, not below the initial one.
+    pub max: Span,
+    /// The gate PopFromBackoffQ: ends of back-off are cut to whole seconds and compared with the current second.
+    pub pop_from_backoff_q: bool,
+}
 
-/// How long a pod stays back after its last attempt: 1 s, 2 s, 4 s, 8 s, 10 s by the number of rejections, or of
-/// consecutive errors if the last attempt ended in one.
-pub fn backoff_duration(pod: &QueuedPodInfo) -> Span {
-    let count = match pod.consecutive_errors_count {
-        0 => pod.unschedulable_count,
-        errors => errors,
-    };
-    match count {
-        0 => Span::ZERO,
-        1..=4 => Span(INITIAL_BACKOFF.0 << (count - 1)),
-        _ => MAX_BACKOFF,
+impl Default for BackoffSettings {
+    fn default() -> BackoffSettings {
+        BackoffSettings { initial: Span::from_seconds(1), max: Span::from_seconds(10), pop_from_backoff_q: true }
+    }
+}
+
+impl BackoffSettings {
+    /// How long a pod stays back after its last attempt: doubled with each rejection, or with each consecutive error if the
+    /// last attempt ended in one. By default 1 s, 2 s, 4 s, 8 s, 10 s.
+    pub fn duration(&self, pod: &QueuedPodInfo) -> Span {
+        let count = match pod.consecutive_errors_count {
+            0 => pod.unschedulable_count,
+            errors => errors,
+        };
+        if count == 0 {
+            return Span::ZERO;
+        }
+        let mut duration = self.initial;
+        for _ in 1..count {
+            if duration.0 > self.max.0 - duration.0 {
+                return self.max;
+            }
+            duration = Span(duration.0 * 2);
+        }
+        duration
     }
 }
 
@@ -30,28 +50,32 @@ pub fn backoff_duration(pod: &QueuedPodInfo) -> Span {
 pub struct BackoffQueue {
     rejected: SortedPods<(Time, ActiveKey)>,
     errors: SortedPods<(Time, ActiveKey)>,
-    /// The gate PopFromBackoffQ: ends of back-off are cut to whole seconds and compared with the current second.
-    pub pop_from_backoff_q: bool,
+    settings: BackoffSettings,
 }
 
 impl BackoffQueue {
     /// Empty queues.
-    pub fn new(pop_from_backoff_q: bool) -> BackoffQueue {
-        BackoffQueue { pop_from_backoff_q, ..BackoffQueue::default() }
+    pub fn new(settings: BackoffSettings) -> BackoffQueue {
+        BackoffQueue { settings, ..BackoffQueue::default() }
+    }
+
+    /// How long pods stay back here.
+    pub fn settings(&self) -> BackoffSettings {
+        self.settings
     }
 
     /// When the pod's back-off ends.
     pub fn expiry(&self, pod: &QueuedPodInfo) -> Time {
-        let end = pod.timestamp + backoff_duration(pod);
-        if self.pop_from_backoff_q { end.truncated_to_seconds() } else { end }
+        let end = pod.timestamp + self.settings.duration(pod);
+        if self.settings.pop_from_backoff_q { end.truncated_to_seconds() } else { end }
     }
 
     /// Whether the pod is still backing off: it is until strictly after the end.
     pub fn is_backing_off(&self, pod: &QueuedPodInfo, now: Time) -> bool {
-        if backoff_duration(pod) == Span::ZERO {
+        if self.settings.duration(pod) == Span::ZERO {
             return false;
         }
-        self.expiry(pod) >= if self.pop_from_backoff_q { now.truncated_to_seconds() } else { now }
+        self.expiry(pod) >= if self.settings.pop_from_backoff_q { now.truncated_to_seconds() } else { now }
     }
 
     /// Adds a pod.

@@ -8,4 +8,5 @@ pub mod backoff;
 pub mod queue;
 pub mod unschedulable;
 
+pub use backoff::BackoffSettings;
 pub use queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::active::{ActiveQueue, active_key};
-use super::backoff::BackoffQueue;
+use super::backoff::{BackoffQueue, BackoffSettings};
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
 use crate::model::{Cause, Key, Kind, Pod, Time, Uid};
@@ -94,11 +94,11 @@ pub struct SchedulingQueue {
 }
 
 impl SchedulingQueue {
-    /// An empty queue. `pop_from_backoff_q` is the gate of that name, on by default.
-    pub fn new(profile: Rc<Profile>, pop_from_backoff_q: bool) -> SchedulingQueue {
+    /// An empty queue.
+    pub fn new(profile: Rc<Profile>, backoff: BackoffSettings) -> SchedulingQueue {
         SchedulingQueue {
             active: ActiveQueue::default(),
-            backoff: BackoffQueue::new(pop_from_backoff_q),
+            backoff: BackoffQueue::new(backoff),
             pool: UnschedulablePods::default(),
             in_flight: None,
             profile,
@@ -170,7 +170,7 @@ impl SchedulingQueue {
     /// Takes the next pod: the head of activeQ or, when it is empty, of the rejected pods in backoffQ.
     pub fn pop(&mut self, now: Time) -> Option<QueuedPodInfo> {
         self.flush_backoff_completed(now);
-        let early = self.backoff.pop_from_backoff_q;
+        let early = self.backoff.settings().pop_from_backoff_q;
         let next = self.active.pop_first();
         let mut pod = next.or_else(|| if early { self.backoff.pop_rejected() } else { None })?;
         pod.attempts += 1;
@@ -305,7 +305,7 @@ impl SchedulingQueue {
             Some((Place::Active, _)) => Waiting::Turn,
             Some((Place::Backoff, queued)) => Waiting::Backoff {
                 until: self.backoff.flush_of(queued),
-                unless_idle: self.backoff.pop_from_backoff_q && queued.consecutive_errors_count == 0,
+                unless_idle: self.backoff.settings().pop_from_backoff_q && queued.consecutive_errors_count == 0,
             },
             Some((Place::Unschedulable, queued)) if queued.gated => {
                 Waiting::Gates(queued.info.pod.spec.scheduling_gates.clone())
@@ -355,7 +355,8 @@ mod tests {
     }
 
     fn queue(pop_from_backoff_q: bool) -> SchedulingQueue {
-        SchedulingQueue::new(Rc::new(Profile::default_profile(Version::V1_36)), pop_from_backoff_q)
+        let settings = BackoffSettings { pop_from_backoff_q, ..BackoffSettings::default() };
+        SchedulingQueue::new(Rc::new(Profile::default_profile(Version::V1_36)), settings)
     }
 
     fn add(queue: &mut SchedulingQueue, name: &str, priority: i32, at_ms: i64) -> Place {
@@ -457,7 +458,14 @@ mod tests {
             [(0, 0, 0), (1, 0, 1), (2, 0, 2), (4, 0, 8), (5, 0, 10), (60, 0, 10), (4, 1, 1)]
         {
             (pod.unschedulable_count, pod.consecutive_errors_count) = (rejections, errors);
-            assert_eq!(super::super::backoff::backoff_duration(&pod), Span::from_seconds(seconds));
+            assert_eq!(BackoffSettings::default().duration(&pod), Span::from_seconds(seconds));
+        }
+        // 3, 6, then 12 > 7; an initial one that is the longest: always that.
+        for (initial, max, rejections, seconds) in [(3, 7, 2, 6), (3, 7, 3, 7), (9, 9, 1, 9), (9, 9, 2, 9)] {
+            (pod.unschedulable_count, pod.consecutive_errors_count) = (rejections, 0);
+            let (initial, max) = (Span::from_seconds(initial), Span::from_seconds(max));
+            let settings = BackoffSettings { initial, max, ..BackoffSettings::default() };
+            assert_eq!(settings.duration(&pod), Span::from_seconds(seconds));
         }
     }
 

@@ -13,7 +13,7 @@ use kubesim::model::{Key, Kind, Name, Node, Pod, RecordId, Time};
 use kubesim::scheduler::cache::Cache;
 use kubesim::scheduler::framework::{ClusterEvent, Profile, Version};
 use kubesim::scheduler::queue::queue::key_of;
-use kubesim::scheduler::queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};
+use kubesim::scheduler::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use kubesim::scheduler::schedule_one::{ScheduleError, Search, schedule_pod};
 
 /// Features of pods whose plugins are not there yet.
@@ -75,7 +75,10 @@ impl Script {
         let pops_early = input["featureGates"]["SchedulerPopFromBackoffQ"].as_bool().unwrap_or(true);
         let mut script = Script {
             now: Time(0),
-            queue: SchedulingQueue::new(profile.clone(), pops_early),
+            queue: SchedulingQueue::new(
+                profile.clone(),
+                BackoffSettings { pop_from_backoff_q: pops_early, ..BackoffSettings::default() },
+            ),
             profile,
             cache: Cache::new(),
             search: Search { next_start_node_index: 0, percentage_of_nodes_to_score: 100 },
