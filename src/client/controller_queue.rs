@@ -8,6 +8,7 @@ use super::workqueue::{Added, AddedLater, Got, Metrics, RateLimitingQueue};
 
 /// A queue of keys. Priorities have no effect on client-go's.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one a controller, and the large one is the usual one")]
 pub(super) enum ControllerQueue {
     /// client-go's.
     Plain(RateLimitingQueue<Key, Cause>),

@@ -1,0 +1,64 @@
+//! The shipped scenarios show what their comments say: every expectation is met, and without what a scenario is about some
+//! expectation is not. An expectation that cannot fail is a defect of the scenario. One file a scenario.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod dedup;
+mod dropped_watch_event;
+mod lost_replicaset;
+mod ml_training;
+mod quickstart;
+mod self_conflict;
+mod sweep_workers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use kubesim::experiment::single::{self, NoProgress};
+use kubesim::sim::Plan;
+
+use common::{label, scenario_files, shipped};
+
+/// The expectations of a plan that are not met.
+fn failures(plan: Plan) -> Vec<String> {
+    assert!(!plan.expectations.is_empty(), "{} expects nothing", label(&plan));
+    let outcome = single::run(Arc::new(plan), 0, None, &NoProgress).unwrap();
+    let failed = outcome.summary.expectations.into_iter().filter(|expectation| !expectation.met);
+    failed.map(|expectation| format!("{} {}", expectation.when, expectation.that)).collect()
+}
+
+#[test]
+fn every_expectation_is_met() {
+    for plan in shipped() {
+        let label = label(&plan);
+        assert_eq!(failures(plan), [""; 0], "{label}");
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "how long a run takes is what is tested")]
+fn every_scenario_ends_well_within_five_seconds() {
+    for file in scenario_files() {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios").join(file.file_stem().unwrap());
+        let started = Instant::now();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubesim"));
+        command.args(["run", "--quiet", "--out"]).arg(&out).arg(&file).assert().code(0);
+        assert!(started.elapsed() < Duration::from_secs(5), "{}: {:?}", file.display(), started.elapsed());
+    }
+}
+
+#[test]
+fn every_shipped_scenario_has_a_counter_test() {
+    let of_tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let main = include_str!("main.rs");
+    for file in scenario_files() {
+        let name = file.file_stem().unwrap().to_str().unwrap().replace('-', "_");
+        let written = of_tests.join(format!("{name}.rs")).is_file() && main.contains(&format!("mod {name};"));
+        assert!(written, "write tests/scenarios/{name}.rs, which takes away what {} is about", file.display());
+    }
+}
