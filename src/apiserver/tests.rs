@@ -526,3 +526,31 @@ fn custom_resources_are_served() {
     assert!(server.api.truth().get(&key).is_none());
     assert_eq!(server.api.truth().kinds().last(), Some(kind));
 }
+
+#[test]
+fn leases_are_written_over_a_version_only() {
+    let mut server = Server::new();
+    let spec = json!({"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+        "acquireTime": "2026-01-01T00:00:00.000001Z", "renewTime": "2026-01-01T00:00:02.500000Z"});
+    let manifest = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "kube-scheduler", "namespace": "kube-system"}, "spec": spec});
+    let created = server.create(manifest).unwrap();
+    assert_eq!(codec::encode(&created)["spec"], spec, "no transitions are 0, not nothing; times have six decimals");
+    let with_version = |version: Rv| {
+        let mut lease = created.clone();
+        lease.meta_mut().resource_version = version;
+        Request::Update(lease)
+    };
+    let refused = server.execute(with_version(Rv(0))).unwrap_err();
+    assert_eq!(
+        (refused.reason, refused.message.as_str()),
+        (
+            Reason::Invalid,
+            "leases.coordination.k8s.io \"kube-scheduler\" is invalid: metadata.resourceVersion: Invalid value: 0x0: must \
+             be specified for an update"
+        )
+    );
+    let older = Rv(created.meta().resource_version.0 - 1);
+    assert_eq!(server.execute(with_version(older)).unwrap_err().reason, Reason::Conflict);
+    assert!(server.execute(with_version(created.meta().resource_version)).is_ok());
+}

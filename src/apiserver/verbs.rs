@@ -381,7 +381,7 @@ impl ApiServer {
                         duration_seconds: 40,
                         acquire_time: None,
                         renew_time: Some(writer.now),
-                        transitions: 0,
+                        transitions: None,
                     }
                 }
             };
@@ -442,16 +442,22 @@ fn judge_patched(kind: Kind, base: &Value, patched: &Value) -> Result<Value, Api
     })
 }
 
-/// Custom resources know no unconditional update.
+/// Custom resources and leases know no unconditional update.
 ///
-/// Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go (`AllowUnconditionalUpdate`) and
-/// apimachinery/pkg/api/validation/objectmeta.go, v1.36.
+/// Upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go (`AllowUnconditionalUpdate`) with
+/// apimachinery/pkg/api/validation/objectmeta.go, and pkg/registry/coordination/lease/strategy.go with
+/// apiserver/pkg/registry/generic/registry/store.go (which shows the version as an unsigned number), v1.36.
 fn check_unconditional(new: &Object) -> Result<(), ApiError> {
-    if !new.kind().is_custom() || new.meta().resource_version.0 != 0 {
+    let shown = match new.kind() {
+        Kind::Lease => "0x0",
+        kind if kind.is_custom() => "0",
+        _ => return Ok(()),
+    };
+    if new.meta().resource_version.0 != 0 {
         return Ok(());
     }
     let message = format!(
-        "{} \"{}\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update",
+        "{} \"{}\" is invalid: metadata.resourceVersion: Invalid value: {shown}: must be specified for an update",
         new.kind().qualified_plural(),
         new.meta().name
     );

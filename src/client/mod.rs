@@ -8,6 +8,7 @@ pub mod controller;
 mod controller_queue;
 pub mod event_recorder;
 pub mod informers;
+pub mod leader_election;
 pub mod priority_queue;
 pub mod process;
 pub mod queue_settings;

@@ -1,6 +1,6 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
 //!
-//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`workload`], [`custom`],
+//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`lease`], [`workload`], [`custom`],
 //! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
 //! [`scheduling`] (what the scheduler thought), [`gates`] (feature gates).
 
@@ -14,6 +14,7 @@ pub mod int_or_percent;
 pub mod kind;
 pub mod kube_event;
 pub mod labels;
+pub mod lease;
 pub mod meta;
 pub mod name;
 pub mod node;
@@ -35,9 +36,10 @@ pub use int_or_percent::IntOrPercent;
 pub use kind::{Kind, Kinds};
 pub use kube_event::{EventType, KubeEvent};
 pub use labels::{Labels, Operator, Requirement, Selector};
+pub use lease::Lease;
 pub use meta::{Deletion, Meta, OwnerReference, Source};
 pub use name::{FixedHash, Map, Name, Set};
-pub use node::{Lease, Namespace, Node, NodeImage, Taint};
+pub use node::{Namespace, Node, NodeImage, Taint};
 pub use object::Object;
 pub use pod::{
     Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodPhase, PodSpec,

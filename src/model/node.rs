@@ -54,23 +54,6 @@ impl Node {
     }
 }
 
-/// A lease: who holds it and when it was renewed last.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Lease {
-    /// Metadata.
-    pub meta: Meta,
-    /// `spec.holderIdentity`.
-    pub holder: Name,
-    /// `spec.leaseDurationSeconds`.
-    pub duration_seconds: i64,
-    /// `spec.acquireTime`, microseconds.
-    pub acquire_time: Option<Time>,
-    /// `spec.renewTime`, microseconds.
-    pub renew_time: Option<Time>,
-    /// `spec.leaseTransitions`.
-    pub transitions: i64,
-}
-
 /// A namespace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Namespace {

@@ -29,6 +29,8 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("apiserver", "selector", apiserver::selector),
     ("apiserver", "validation", apiserver::validation),
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
+    ("clientgo", "leaderelection", clientgo::leaderelection),
+    ("clientgo", "leaderelection-stats", clientgo::leaderelection_stats),
     ("clientgo", "priorityqueue", clientgo::priorityqueue),
     ("clientgo", "ratelimiter", clientgo::ratelimiter),
     ("clientgo", "restclient", clientgo::restclient),

@@ -77,7 +77,7 @@ pub fn lease(typed: &coordination::Lease, problems: &mut Problems) -> Lease {
         duration_seconds: spec.lease_duration_seconds.map_or(0, i64::from),
         acquire_time,
         renew_time,
-        transitions: spec.lease_transitions.map_or(0, i64::from),
+        transitions: spec.lease_transitions.map(i64::from),
     }
 }
 

@@ -192,8 +192,9 @@ fn encode_custom(custom: &Custom) -> Value {
 fn encode_lease(lease: &Lease) -> Value {
     let mut spec = Map::new();
     set_text(&mut spec, "holderIdentity", &lease.holder);
-    for (key, number) in [("leaseDurationSeconds", lease.duration_seconds), ("leaseTransitions", lease.transitions)] {
-        tools::set_or_remove(&mut spec, key, (number != 0).then(|| json!(number)));
+    let duration = (lease.duration_seconds != 0).then_some(lease.duration_seconds);
+    for (key, number) in [("leaseDurationSeconds", duration), ("leaseTransitions", lease.transitions)] {
+        tools::set_or_remove(&mut spec, key, number.map(|number| json!(number)));
     }
     for (key, time) in [("acquireTime", lease.acquire_time), ("renewTime", lease.renew_time)] {
         tools::set_or_remove(&mut spec, key, time.map(|time| json!(format_microseconds(time))));
