@@ -1,10 +1,14 @@
 //! client-go: structures with a clock but no cluster.
 
+mod fifo;
+mod informer;
 mod limiters;
 mod priority_queue;
 mod queues;
 mod rest_client;
 
+pub use fifo::fifo;
+pub use informer::informer;
 pub use limiters::{flowcontrol, ratelimiter};
 pub use priority_queue::priorityqueue;
 pub use queues::workqueue;
