@@ -10,6 +10,7 @@ use crate::model::record::Detail;
 use crate::model::{Action, Cause, Key, Kind, Object, Rv, Time};
 
 use super::event::{ComponentIndex, Event, ProcessIndex};
+use super::plan::StreamModel;
 use super::world::World;
 
 const WATCH_LATENCY: Purpose = Purpose("watch-latency");
@@ -38,8 +39,8 @@ impl World {
         self.calendar.schedule(ready, Nature::Work, Event::WatchBatch(id));
     }
 
-    /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one. What was committed
-    /// before the client had the stream open sets out then.
+    /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one or before the client has
+    /// the stream open.
     pub(super) fn ready_at(&mut self, id: WatchId, committed_at: Time, rv: Rv) -> Time {
         let watch = self.api.watch(id).expect("an open watch");
         let (process, kind, open_since) = (watch.owner.0, watch.kind, watch.open_since);
@@ -48,7 +49,11 @@ impl World {
         let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
         let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
         let more = self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws);
-        self.api.ready_at(id, committed_at.max(open_since) + delay + more)
+        let undisturbed = match self.plan.model.streams {
+            StreamModel::Real => (committed_at + delay + more).max(open_since),
+            StreamModel::Recording => committed_at.max(open_since) + delay + more,
+        };
+        self.api.ready_at(id, undisturbed)
     }
 
     /// Entries reach an informer.

@@ -7,6 +7,7 @@ use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span, Time};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent, RequestId};
+use super::plan::StreamModel;
 use super::world::World;
 
 impl World {
@@ -47,8 +48,10 @@ impl World {
         let watch = self.api.watch_mut(id).expect("just opened");
         // Nothing is sent before the client has it open.
         watch.pending = true;
-        watch.deadline = now + Span::from_seconds(*timeout_seconds);
-        watch.plan_bookmark(now);
+        if self.plan.model.streams == StreamModel::Real {
+            watch.deadline = now + Span::from_seconds(*timeout_seconds);
+            watch.plan_bookmark(now);
+        }
         let due = watch.due_at();
         self.plan_watch_upkeep(due);
         Ok(Answer::Stream(id.0))
@@ -75,8 +78,13 @@ impl World {
         }
         watch.initial_cause = cause;
         let version = watch.initial.as_ref().map_or_else(Default::default, |(_, version)| *version);
-        let at = self.ready_at(id, now, version);
-        self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));
+        match self.plan.model.streams {
+            StreamModel::Real => self.watch_batch(id),
+            StreamModel::Recording => {
+                let at = self.ready_at(id, now, version);
+                self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));
+            }
+        }
     }
 
     /// One timer serves all watches: it is due when the first of them is.
