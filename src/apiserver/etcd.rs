@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Time};
+use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Span, Time};
 
 /// One change of one object.
 #[derive(Clone, Debug)]
@@ -28,8 +28,44 @@ pub struct LogEntry {
 struct Log {
     first: u64,
     entries: VecDeque<LogEntry>,
-    /// Revision of the newest entry that was forgotten.
-    compacted: Rv,
+    /// Number of the oldest entry that a new watch may begin with.
+    window: u64,
+    /// How many entries the window holds at most.
+    capacity: usize,
+    /// A watch may begin after this revision or a later one.
+    floor: Rv,
+}
+
+/// Bounds of the window, and how old its oldest entry is meant to be at least.
+///
+/// Upstream: apiserver/pkg/storage/cacher/watch_cache.go, v1.36: a minute between bookmarks and 15 s.
+const WINDOW: std::ops::RangeInclusive<usize> = 100..=102_400;
+const FRESH: Span = Span::from_seconds(75);
+
+impl Log {
+    /// Takes an entry in. The window doubles when it is full of young entries, halves when a quarter of it is old.
+    fn append(&mut self, entry: LogEntry) {
+        let capacity = self.capacity.max(*WINDOW.start());
+        let age = |log: &Log, number: u64| {
+            let index = usize::try_from(number - log.first).expect("the window lies within the log");
+            entry.committed_at - log.entries[index].committed_at
+        };
+        let end = self.first + self.entries.len() as u64;
+        self.capacity = capacity;
+        if (end - self.window) as usize >= capacity {
+            if age(self, self.window) < FRESH {
+                self.capacity = (capacity * 2).min(*WINDOW.end());
+            } else if age(self, end - capacity as u64 / 4) > FRESH {
+                self.capacity = (capacity / 2).max(*WINDOW.start());
+            }
+            let over = ((end - self.window) as usize + 1).saturating_sub(self.capacity) as u64;
+            if over > 0 {
+                self.window += over;
+                self.floor = Rv(self.entries[(self.window - self.first) as usize].rv.0 - 1);
+            }
+        }
+        self.entries.push_back(entry);
+    }
 }
 
 /// The store.
@@ -165,7 +201,7 @@ impl Etcd {
         if !matches!(kind, Kind::Event | Kind::Lease) {
             self.last_write = entry.committed_at;
         }
-        self.logs[kind.index()].entries.push_back(entry);
+        self.logs[kind.index()].append(entry);
     }
 
     /// The number the next log entry of a kind will get.
@@ -180,19 +216,24 @@ impl Etcd {
         log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
     }
 
-    /// The newest revision of a kind that its log has forgotten; 0 when it holds all.
-    pub(super) fn compacted(&self, kind: Kind) -> Rv {
-        self.logs[kind.index()].compacted
+    /// A watch of a kind may begin after this revision or a later one; 0 when nothing was forgotten.
+    pub(super) fn watch_floor(&self, kind: Kind) -> Rv {
+        self.logs[kind.index()].floor
     }
 
-    /// Forgets the log entries of a kind before this number.
+    /// Forgets the log entries of a kind before this number that lie outside the window.
     pub(super) fn compact(&mut self, kind: Kind, before: u64) {
         let log = &mut self.logs[kind.index()];
-        while log.first < before
-            && let Some(entry) = log.entries.pop_front()
-        {
+        while log.first < before.min(log.window) && log.entries.pop_front().is_some() {
             log.first += 1;
-            log.compacted = entry.rv;
+        }
+    }
+
+    /// No watch may begin before now: the server has started anew, or its history was compacted.
+    pub(super) fn forget_history(&mut self) {
+        for log in &mut self.logs {
+            log.window = log.first + log.entries.len() as u64;
+            log.floor = self.revision;
         }
     }
 }

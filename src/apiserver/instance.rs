@@ -1,12 +1,12 @@
 //! An API server instance: serves requests from etcd and keeps the watches of its clients.
 
 use crate::model::api::{ObjectSelector, Reason};
-use crate::model::{Answer, ApiError, ApiResult, Key, Kind, Kinds, Map, Name, Object, Rv, Time};
+use crate::model::{Answer, ApiError, ApiResult, Cause, Key, Kind, Kinds, Map, Name, Object, RecordId, Rv, Time};
 use crate::rules::admission::AdmittedSpecs;
 
 use super::etcd::{Etcd, LogEntry};
 use super::naming::Naming;
-use super::watch::{self, Watch, WatchEvent, WatchId};
+use super::watch::{self, Watch, WatchEnd, WatchEvent, WatchId};
 
 /// Where etcd and its one instance are kept together.
 #[derive(Clone, Debug)]
@@ -70,10 +70,10 @@ impl ApiServer {
         self.etcd.get(key).cloned().map(Answer::Object).ok_or_else(|| ApiError::not_found(key))
     }
 
-    /// Opens a watch for changes after `from`.
+    /// Opens a watch for changes after `from`. The loop says when its client has it and when it ends.
     ///
     /// # Errors
-    /// 410 when changes after `from` are no longer in the log.
+    /// 410 when changes after `from` are no longer in the window.
     pub fn open_watch(
         &mut self,
         owner: (usize, u64),
@@ -81,9 +81,9 @@ impl ApiServer {
         selector: ObjectSelector,
         from: Rv,
     ) -> Result<WatchId, ApiError> {
-        let compacted = self.etcd.compacted(kind);
-        if from < compacted {
-            return Err(ApiError::new(Reason::Expired, format!("too old resource version: {from} ({compacted})")));
+        let floor = self.etcd.watch_floor(kind);
+        if from < floor {
+            return Err(ApiError::new(Reason::Expired, format!("too old resource version: {from} ({floor})")));
         }
         let mut cursor = self.etcd.log_end(kind);
         while let Some(entry) = cursor.checked_sub(1).and_then(|number| self.etcd.log_entry(kind, number)) {
@@ -99,6 +99,12 @@ impl ApiServer {
             owner,
             kind,
             selector,
+            initial: None,
+            initial_cause: RecordId(0),
+            open_since: Time::default(),
+            deadline: Time::FAR_FUTURE,
+            next_bookmark: Time::FAR_FUTURE,
+            end: None,
             cursor,
             last_ready: Time::default(),
             pending: false,
@@ -106,6 +112,33 @@ impl ApiServer {
         };
         self.watches.insert(id, watch);
         Ok(id)
+    }
+
+    /// Opens a watch that begins with everything there is, and goes on with changes (`sendInitialEvents`).
+    pub fn open_watch_list(&mut self, owner: (usize, u64), kind: Kind, selector: ObjectSelector) -> WatchId {
+        let revision = self.etcd.revision();
+        let items = self.list(kind, None, &selector);
+        let id = self.open_watch(owner, kind, selector, revision).expect("the newest version is in the window");
+        self.watches.get_mut(&id).expect("just opened").initial = Some((items, revision));
+        id
+    }
+
+    /// A watch is to end behind what was committed so far; an end that is already planned stays.
+    pub fn end_watch(&mut self, id: WatchId, error: Option<Reason>, cause: Cause) {
+        let Some(watch) = self.watches.get_mut(&id) else { return };
+        let before = self.etcd.log_end(watch.kind);
+        watch.end.get_or_insert(WatchEnd { before, error, cause });
+    }
+
+    /// The end of a watch whose client was sent all that came before it.
+    pub fn reached_end(&mut self, id: WatchId) -> Option<WatchEnd> {
+        let end = self.watches.get(&id)?.end?;
+        self.next_entry(id).is_none().then_some(end)
+    }
+
+    /// No watch may begin before now: the server has started anew, or its history was compacted.
+    pub fn forget_history(&mut self) {
+        self.etcd.forget_history();
     }
 
     /// Closes a watch.
@@ -137,6 +170,9 @@ impl ApiServer {
     pub fn next_entry(&mut self, id: WatchId) -> Option<NextEntry> {
         let watch = self.watches.get_mut(&id)?;
         while let Some(entry) = self.etcd.log_entry(watch.kind, watch.cursor) {
+            if watch.end.is_some_and(|end| watch.cursor >= end.before) {
+                return None;
+            }
             if watch::visible(entry, &watch.selector).is_some() {
                 return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv });
             }
@@ -168,13 +204,13 @@ impl ApiServer {
         Some(watch::event_of(entry, event_type))
     }
 
-    /// Forgets log entries that every open watch has passed, beyond the last `keep` of each kind.
-    pub fn trim_logs(&mut self, keep: u64) {
+    /// Forgets log entries that every open watch has passed and no new one may begin with.
+    pub fn trim_logs(&mut self) {
         let kinds: Vec<Kind> = self.etcd.kinds().collect();
         for kind in kinds {
             let end = self.etcd.log_end(kind);
             let slowest = self.watches.values().filter(|watch| watch.kind == kind).map(|watch| watch.cursor).min();
-            self.etcd.compact(kind, slowest.unwrap_or(end).min(end.saturating_sub(keep)));
+            self.etcd.compact(kind, slowest.unwrap_or(end));
         }
     }
 }

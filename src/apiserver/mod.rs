@@ -19,4 +19,4 @@ mod tests;
 pub use etcd::Etcd;
 pub use instance::ApiServer;
 pub use verbs::{Executed, Writer};
-pub use watch::{Watch, WatchEvent, WatchId};
+pub use watch::{Watch, WatchEnd, WatchEvent, WatchId};

@@ -11,8 +11,8 @@ use crate::engine::draws::KeyedDraws;
 use crate::model::api::{Field, FieldRequirement, ObjectSelector, Reason};
 use crate::model::name::hash_text;
 use crate::model::{
-    Answer, ApiError, ApiResult, Cause, Key, Kind, Name, Object, Patch, PodPhase, PodStatus, Preconditions, Request,
-    Rv, Time,
+    Answer, ApiError, ApiResult, Cause, Key, Kind, Name, Object, Patch, PodPhase, PodStatus, Preconditions, RecordId,
+    Request, Rv, Span, Time,
 };
 use crate::rules::admission::NodeRegistration;
 use crate::rules::{codec, selector_text};
@@ -433,24 +433,77 @@ fn an_object_that_leaves_is_sent_with_its_old_content_and_the_new_version() {
 }
 
 #[test]
-fn a_watch_from_a_forgotten_version_is_expired() {
+fn a_watch_may_begin_within_the_last_hundred_slow_changes() {
     let mut server = Server::new();
     server.create(pod(json!({}))).unwrap();
     let from = server.api.truth().revision();
-    for value in ["1", "2", "3"] {
-        server.merge(&pod_key(), json!({"metadata": {"labels": {"a": value}}})).unwrap();
-    }
     let everything = ObjectSelector::everything;
-    // The last two entries stay: the first change (and the create) are gone.
-    server.api.trim_logs(2);
-    assert_eq!(reason(server.api.open_watch((0, 0), Kind::Pod, everything(), from)), Reason::Expired);
-    let watch = server.api.open_watch((0, 0), Kind::Pod, everything(), Rv(from.0 + 1)).unwrap();
-    assert_eq!(server.events(watch).len(), 2);
-    // An open watch that lags keeps its entries.
+    // An open watch that lags keeps its entries, whether or not a new one may begin with them.
     let lagging = server.watch(Kind::Pod, everything());
-    server.merge(&pod_key(), json!({"metadata": {"labels": {"a": "4"}}})).unwrap();
-    server.api.trim_logs(0);
-    assert_eq!(server.events(lagging).len(), 1);
+    // The create and 130 changes, one each 2 s: the newest 100 of 131 stay, so the first that may be asked for is the
+    // 31st change, by a watch that has seen the 30th.
+    for value in 0..130 {
+        server.second += 2;
+        server.merge(&pod_key(), json!({"metadata": {"labels": {"a": value.to_string()}}})).unwrap();
+    }
+    server.api.trim_logs();
+    let mut open = |from| server.api.open_watch((0, 0), Kind::Pod, everything(), from);
+    assert_eq!(reason(open(Rv(from.0 + 29))), Reason::Expired);
+    let watch = open(Rv(from.0 + 30)).unwrap();
+    assert_eq!((server.events(watch).len(), server.events(lagging).len()), (100, 130));
+    server.api.forget_history();
+    let newest = server.api.truth().revision();
+    assert!(server.api.open_watch((0, 0), Kind::Pod, everything(), Rv(newest.0 - 1)).is_err());
+    assert!(server.api.open_watch((0, 0), Kind::Pod, everything(), newest).is_ok());
+}
+
+#[test]
+fn a_window_of_fast_changes_grows() {
+    let mut server = Server::new();
+    server.create(pod(json!({}))).unwrap();
+    let from = server.api.truth().revision();
+    // 1,500 changes in 5 s: all there.
+    for value in 0..1_500 {
+        server.second = value / 300;
+        server.merge(&pod_key(), json!({"metadata": {"labels": {"a": value.to_string()}}})).unwrap();
+    }
+    server.api.trim_logs();
+    let watch = server.api.open_watch((0, 0), Kind::Pod, ObjectSelector::everything(), from).unwrap();
+    assert_eq!(server.events(watch).len(), 1_500);
+}
+
+#[test]
+fn a_watch_ends_behind_what_was_committed_before() {
+    let mut server = Server::new();
+    let watch = server.watch(Kind::Pod, ObjectSelector::everything());
+    server.create(pod(json!({}))).unwrap();
+    server.api.end_watch(watch, Some(Reason::Expired), RecordId(7));
+    server.merge(&pod_key(), json!({"metadata": {"labels": {"a": "1"}}})).unwrap();
+    assert_eq!(server.api.reached_end(watch), None, "the create is on its way");
+    assert_eq!(server.events(watch).len(), 1);
+    let end = server.api.reached_end(watch).unwrap();
+    assert_eq!((end.error, end.cause), (Some(Reason::Expired), RecordId(7)));
+}
+
+#[test]
+fn bookmarks_come_each_minute_and_just_before_the_end() {
+    let mut server = Server::new();
+    let id = server.watch(Kind::Pod, ObjectSelector::everything());
+    let at = |milliseconds: i64| Time(0) + Span::from_milliseconds(milliseconds);
+    let watch = server.api.watch_mut(id).unwrap();
+    watch.deadline = at(150_300);
+    let mut now = at(300);
+    let mut bookmarks = Vec::new();
+    loop {
+        watch.plan_bookmark(now);
+        if watch.next_bookmark == Time::FAR_FUTURE {
+            break;
+        }
+        now = watch.next_bookmark;
+        bookmarks.push((now - at(0)).as_seconds());
+    }
+    // 60.3 s is in the second that begins at 60; then 120; 2 s before 150.3 is in second 148.
+    assert_eq!(bookmarks, [60.0, 120.0, 148.0]);
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl ApiServer {
                 items: self.list(*kind, namespace.as_ref(), selector),
                 resource_version: self.etcd.revision(),
             }),
+            Request::Watch { .. } => unreachable!("streams are opened by the loop, which delivers them"),
             Request::Create(object) => self.create(object.clone(), writer),
             Request::Update(object) => self.update(object, writer),
             Request::UpdateStatus(object) => self.update_status(object, writer),

@@ -6,8 +6,8 @@
 //! Upstream: apiserver/pkg/storage/cacher (cache_watcher.go), v1.36: a change that makes an object match a selector is
 //! ADDED, one that makes it stop matching is DELETED with the old content and the new resourceVersion.
 
-use crate::model::api::ObjectSelector;
-use crate::model::{Cause, Key, Kind, Map, Object, Time};
+use crate::model::api::{ObjectSelector, Reason};
+use crate::model::{Cause, Key, Kind, Map, Object, Rv, Span, Time};
 
 use super::etcd::LogEntry;
 
@@ -26,6 +26,18 @@ pub struct Watch {
     pub kind: Kind,
     /// Which of them.
     pub selector: ObjectSelector,
+    /// Everything there was when it was opened, and the version, until that is on its way (`sendInitialEvents`).
+    pub initial: Option<(Vec<Object>, Rv)>,
+    /// The record of what is told then.
+    pub initial_cause: Cause,
+    /// When its client has it open: nothing arrives earlier.
+    pub open_since: Time,
+    /// When the server ends it.
+    pub deadline: Time,
+    /// When it is sent the next bookmark.
+    pub next_bookmark: Time,
+    /// How it ends, once its client was sent all that came before.
+    pub(super) end: Option<WatchEnd>,
     /// Number of the next log entry to look at.
     pub(super) cursor: u64,
     /// When the last delivered entry was ready: later ones are never earlier.
@@ -35,6 +47,40 @@ pub struct Watch {
     /// What a fault took from this watch and no later event has healed: for probes only. Key and commit of the first loss.
     pub lost: Map<Key, Time>,
 }
+
+/// The end of a watch, behind the last entry its client is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WatchEnd {
+    /// Number of the first log entry that its client is not sent.
+    pub(super) before: u64,
+    /// The ERROR event; `None` when the stream just ends.
+    pub error: Option<Reason>,
+    /// The record of what ended it.
+    pub cause: Cause,
+}
+
+impl Watch {
+    /// When the loop has to look at it: its next bookmark or its end.
+    pub fn due_at(&self) -> Time {
+        self.next_bookmark.min(self.deadline)
+    }
+
+    /// Plans the next bookmark: a minute from now, or 2 s before the deadline, on the grid of seconds by which the
+    /// server keeps them.
+    ///
+    /// Upstream: apiserver/pkg/storage/cacher/{cache_watcher.go (nextBookmarkTime),cacher.go}, v1.36.
+    pub fn plan_bookmark(&mut self, now: Time) {
+        let last = self.deadline - BOOKMARK_BEFORE_END;
+        let next = if now + BOOKMARK_PERIOD < last { now + BOOKMARK_PERIOD } else { last };
+        let on_grid = next.truncated_to_seconds();
+        self.next_bookmark = if on_grid > now { on_grid } else { Time::FAR_FUTURE };
+    }
+}
+
+/// How often a watch is told the newest version.
+const BOOKMARK_PERIOD: Span = Span::from_seconds(60);
+/// The last bookmark comes this long before the server ends the watch.
+const BOOKMARK_BEFORE_END: Span = Span::from_seconds(2);
 
 /// An event of a watch, as its client gets it.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::shared_informer::{Informer, InformerSettings};
 use crate::model::api::ObjectSelector;
 use crate::model::{Custom, Deployment, Key, Kind, Map, Name, Node, Object, Pod, ReplicaSet, Rv, Uid};
 
@@ -16,41 +17,31 @@ pub struct Informers {
     informers: Vec<Informer>,
 }
 
-/// One shared informer: a cache and what it has seen.
-#[derive(Clone, Debug)]
-pub struct Informer {
-    /// Kind of object.
-    pub kind: Kind,
-    /// Which of them.
-    pub selector: ObjectSelector,
-    /// The objects.
-    pub cache: Cache,
-    /// The newest version seen: of an event, a bookmark or a list.
-    pub last_rv: Rv,
-    /// Whether the first list has arrived.
-    pub synced: bool,
-}
-
 impl Informers {
     /// No informers yet.
     pub fn new() -> Informers {
         Informers::default()
     }
 
-    /// Adds an informer for a kind, if the process has none yet.
+    /// Adds an informer for a kind as by default, if the process has none yet.
     ///
     /// Panics when the process already watches the kind with another selector: informers are shared.
     pub fn ensure(&mut self, kind: Kind, selector: &ObjectSelector) {
-        match self.get_informer(kind) {
-            Some(existing) => assert_eq!(existing.selector, *selector, "one informer of {kind} a process"),
-            None => self.informers.push(Informer {
-                kind,
-                selector: selector.clone(),
-                cache: Cache::default(),
-                last_rv: Rv(0),
-                synced: false,
-            }),
-        }
+        self.ensure_with(kind, selector, InformerSettings::default());
+    }
+
+    /// Adds an informer for a kind, if the process has none yet; returns it.
+    ///
+    /// Panics when the process already watches the kind with another selector: informers are shared.
+    pub fn ensure_with(&mut self, kind: Kind, selector: &ObjectSelector, settings: InformerSettings) -> &mut Informer {
+        let found = self.informers.iter().position(|informer| informer.kind == kind);
+        let index = found.unwrap_or_else(|| {
+            self.informers.push(Informer::new(kind, selector.clone(), settings));
+            self.informers.len() - 1
+        });
+        let informer = &mut self.informers[index];
+        assert_eq!(informer.selector, *selector, "one informer of {kind} a process");
+        informer
     }
 
     /// All informers, in the order their components asked for them.
@@ -70,7 +61,7 @@ impl Informers {
 
     /// The newest version seen of a kind; 0 when it is not watched.
     pub fn last_rv(&self, kind: Kind) -> Rv {
-        self.get_informer(kind).map_or(Rv(0), |informer| informer.last_rv)
+        self.get_informer(kind).map_or(Rv(0), Informer::last_rv)
     }
 
     /// The cached object with this key.
@@ -163,7 +154,7 @@ impl Cache {
     }
 
     /// Puts an object in; returns what it replaced.
-    pub(crate) fn insert(&mut self, object: Object) -> Option<Object> {
+    pub fn insert(&mut self, object: Object) -> Option<Object> {
         let key = object.key();
         let uid = controller_uid(&object);
         let old = self.objects.insert(key.clone(), object);
@@ -177,7 +168,7 @@ impl Cache {
     }
 
     /// Takes an object out.
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<Object> {
+    pub fn remove(&mut self, key: &Key) -> Option<Object> {
         // The order of `objects` shows nowhere: lists are sorted.
         let old = self.objects.swap_remove(key)?;
         self.unindex(&controller_uid(&old), key);

@@ -4,7 +4,7 @@
 
 use crate::component::{ClientRow, Component};
 use crate::engine::calendar::EventId;
-use crate::model::{Kind, Map, Name, Span};
+use crate::model::{Map, Name};
 
 use super::event_recorder::EventRecorder;
 use super::informers::Informers;
@@ -39,8 +39,8 @@ pub struct Process {
     pub components: Vec<ComponentSlot>,
     /// Lists its informers have asked for: occurrences of latency draws.
     pub lists: u64,
-    /// Resync period of each informer, drawn at start.
-    pub resync: Vec<(Kind, Span)>,
+    /// Rate limit of the client of its informers; `None` for none.
+    pub informer_client: Option<TokenBucket>,
 }
 
 /// A component in its process.
@@ -50,8 +50,6 @@ pub struct ComponentSlot {
     pub component: Box<dyn Component>,
     /// Its name, for records.
     pub name: Name,
-    /// Kinds whose informer calls it, and whether at resyncs too.
-    pub handlers: Vec<(Kind, bool)>,
     /// Rate limits of its clients.
     pub limiters: Map<ClientKey, TokenBucket>,
     /// Recorders of Kubernetes Events, one a row.
@@ -71,7 +69,6 @@ impl ComponentSlot {
         ComponentSlot {
             component,
             name,
-            handlers: Vec::new(),
             limiters: Map::default(),
             recorders: Map::default(),
             timers: Map::default(),

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 
 use super::controller::QueueController;
+use super::fifo::EntryType;
 use super::informers::Informers;
 use super::queue_settings::{HandlerAdd, QueueSettings};
 use super::reconciler::{Enqueue, Outcome, Reconciler, Step};
-use super::reflector;
+use super::reflector::{Failure, Next, StreamEnd};
+use super::shared_informer::{Informer, InformerSettings};
 use crate::component::{Change, Component, Context, Delta, Draws, Effect, Input, Outbox, Purpose, Sensors, WatchSpec};
 use crate::engine::calendar::Nature;
 use crate::model::api::ObjectSelector;
@@ -383,29 +385,54 @@ fn text(change: &Change) -> String {
     }
 }
 
+/// What the handlers are told of all that is queued.
+fn told(informer: &mut Informer) -> Vec<String> {
+    std::iter::from_fn(|| informer.next_call()).map(|call| text(&call.delta.change)).collect()
+}
+
+/// An informer of 1.36 with its first list and an open stream.
+fn streaming(items: Vec<Object>, version: u64) -> Informer {
+    let mut informer = Informer::new(Kind::Namespace, ObjectSelector::everything(), InformerSettings::default());
+    informer.start(Time(0), &mut NoDraws);
+    informer.opened(Time(0), Ok(()), &mut NoDraws);
+    for item in items {
+        informer.stream_event(EntryType::Added, item);
+    }
+    informer.bookmark(Time(0), Rv(version), true);
+    informer
+}
+
 #[test]
 fn a_list_gives_tombstones_first_then_updates_and_adds() {
-    let mut informers = informers();
-    let informer = informers.get_informer_mut(Kind::Namespace).unwrap();
-    let first = reflector::replace(informer, vec![object("a", 1), object("b", 2), object("c", 3)], Rv(3));
-    assert!(first.iter().all(|delta| delta.is_initial) && informer.synced);
-    let second = reflector::replace(informer, vec![object("b", 2), object("c", 5), object("d", 6)], Rv(6));
-    let texts: Vec<_> = second.iter().map(|delta| text(&delta.change)).collect();
-    assert_eq!(texts, ["tombstone a@1", "update b@2->2", "update c@3->5", "add d@6"]);
-    assert!(second.iter().all(|delta| !delta.is_initial && !delta.is_resync));
-    assert_eq!((informer.last_rv, informer.cache.len()), (Rv(6), 3));
+    let mut informer = streaming(vec![object("a", 1), object("b", 2), object("c", 3)], 3);
+    assert!(!informer.has_synced());
+    let first: Vec<_> = std::iter::from_fn(|| informer.next_call()).collect();
+    assert!(first.iter().all(|call| call.delta.is_initial) && first.len() == 3 && informer.has_synced());
+    let next = informer.ended(Time(0), StreamEnd::Failed(Failure::Expired), &mut NoDraws);
+    // 0.8 s with a draw of 0, then everything anew.
+    assert_eq!(next, Next::Wait(Span::from_milliseconds(800)));
+    informer.timer(milliseconds(800), &mut NoDraws);
+    informer.opened(milliseconds(800), Ok(()), &mut NoDraws);
+    for item in [object("b", 2), object("c", 5), object("d", 6)] {
+        informer.stream_event(EntryType::Added, item);
+    }
+    assert_eq!(informer.last_rv(), Rv(3), "the beginning of a list counts when it is complete");
+    informer.bookmark(milliseconds(800), Rv(6), true);
+    assert_eq!(told(&mut informer), ["tombstone a@1", "update b@2->2", "update c@3->5", "add d@6"]);
+    assert_eq!((informer.last_rv(), informer.cache.len()), (Rv(6), 3));
 }
 
 #[test]
 fn watch_events_change_the_cache_and_move_the_version() {
-    let mut informers = informers();
-    let informer = informers.get_informer_mut(Kind::Namespace).unwrap();
-    assert_eq!(text(&reflector::upsert(informer, object("a", 1))), "add a@1");
-    assert_eq!(text(&reflector::upsert(informer, object("a", 2))), "update a@1->2");
-    assert_eq!(text(&reflector::delete(informer, object("a", 3))), "delete a@3");
+    let mut informer = streaming(Vec::new(), 0);
+    informer.stream_event(EntryType::Added, object("a", 1));
+    informer.stream_event(EntryType::Updated, object("a", 2));
+    assert_eq!(told(&mut informer), ["add a@1", "update a@1->2"]);
+    informer.stream_event(EntryType::Deleted, object("a", 3));
     // Its ADDED was lost: handlers hear of the deletion all the same (inf-rnd-054 of the recordings).
-    assert_eq!(text(&reflector::delete(informer, object("b", 4))), "delete b@4");
-    assert_eq!((informer.last_rv, informer.cache.is_empty()), (Rv(4), true));
+    informer.stream_event(EntryType::Deleted, object("b", 4));
+    assert_eq!(told(&mut informer), ["delete a@3", "delete b@4"]);
+    assert_eq!((informer.last_rv(), informer.cache.is_empty()), (Rv(4), true));
 }
 
 #[test]

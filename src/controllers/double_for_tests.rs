@@ -48,7 +48,7 @@ impl<R: Reconciler> Script<R> {
     pub fn deliver(&mut self, object: impl Into<Object>) -> Vec<Enqueue> {
         let object = object.into();
         let informer = self.informers.get_informer_mut(object.kind()).unwrap();
-        informer.last_rv = informer.last_rv.max(object.meta().resource_version);
+        informer.saw(object.meta().resource_version);
         let change = match informer.cache.insert(object.clone()) {
             Some(old) => Change::Updated { old, new: object },
             None => Change::Added(object),

@@ -21,6 +21,19 @@ pub enum Request {
         /// Which objects.
         selector: ObjectSelector,
     },
+    /// WATCH of a kind.
+    Watch {
+        /// The kind.
+        kind: Kind,
+        /// Which objects.
+        selector: ObjectSelector,
+        /// Changes after this version; `None` for the newest.
+        version: Option<Rv>,
+        /// The stream begins with everything there is (`sendInitialEvents`).
+        initial_events: bool,
+        /// `timeoutSeconds`: the server ends the stream then.
+        timeout_seconds: i64,
+    },
     /// POST. `meta.name`, or `meta.generate_name` to let the server choose.
     Create(Object),
     /// PUT of metadata and spec. With `meta.resource_version` 0 the last write wins.
@@ -192,6 +205,8 @@ pub enum Answer {
         /// The list's version.
         resource_version: Rv,
     },
+    /// A stream is open: the number of the watch.
+    Stream(u64),
     /// Done; the version of the commit, 0 when nothing was committed.
     Done(Rv),
 }
@@ -301,6 +316,7 @@ impl Request {
             Request::List { kind, namespace, .. } => {
                 Key::new(*kind, namespace.clone().unwrap_or_default(), Name::EMPTY)
             }
+            Request::Watch { kind, .. } => Key::new(*kind, Name::EMPTY, Name::EMPTY),
             Request::Create(object) if object.meta().name.is_empty() => {
                 Key::new(object.kind(), object.meta().namespace.clone(), object.meta().generate_name.clone())
             }
@@ -312,7 +328,7 @@ impl Request {
     /// Kind of object it is about.
     pub fn kind(&self) -> Kind {
         match self {
-            Request::List { kind, .. } => *kind,
+            Request::List { kind, .. } | Request::Watch { kind, .. } => *kind,
             Request::RenewLeases { .. } => Kind::Lease,
             Request::Get(key)
             | Request::Patch { key, .. }
@@ -325,7 +341,7 @@ impl Request {
 
     /// Whether it asks for a change.
     pub fn is_write(&self) -> bool {
-        !matches!(self, Request::Get(_) | Request::List { .. })
+        !matches!(self, Request::Get(_) | Request::List { .. } | Request::Watch { .. })
     }
 
     /// The verb as API metrics label it.
@@ -333,6 +349,7 @@ impl Request {
         match self {
             Request::Get(_) => "GET",
             Request::List { .. } => "LIST",
+            Request::Watch { .. } => "WATCH",
             Request::Create(_) | Request::Bind { .. } => "POST",
             Request::Update(_) | Request::UpdateStatus(_) | Request::Scale { .. } | Request::RenewLeases { .. } => {
                 "PUT"

@@ -57,6 +57,8 @@ pub enum Action {
     Get,
     /// LIST answered.
     List,
+    /// WATCH answered: a stream is open.
+    Watch,
     /// Lease renewals answered.
     Renew,
     /// The object is gone from the store.
@@ -102,6 +104,7 @@ impl Action {
             Action::Bind => "bind",
             Action::Get => "get",
             Action::List => "list",
+            Action::Watch => "watch",
             Action::Renew => "renew",
             Action::Remove => "remove",
             Action::Schedule => "schedule",

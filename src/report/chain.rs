@@ -132,6 +132,7 @@ pub(super) fn phrase(action: &str) -> &str {
         "bind" => "bound",
         "get" => "read",
         "list" => "listed",
+        "watch" => "watched",
         "renew" => "renewed",
         "remove" => "removed",
         "schedule" => "took to schedule",

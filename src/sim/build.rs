@@ -14,7 +14,7 @@ use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
-use crate::model::{Action, Cause, Gate, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Span, Time};
+use crate::model::{Action, Cause, Gate, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Time};
 use crate::node::{self, Kubelets};
 use crate::plant::Plant;
 use crate::rules::admission::NodeRegistration;
@@ -32,10 +32,6 @@ use super::world::{Counters, Requests, World, WorldDraws};
 
 /// Name of the process that carries out the timeline.
 pub const KUBECTL: &str = "kubectl";
-/// Period of bookmarks.
-///
-/// Upstream: apiserver/pkg/storage/cacher, v1.36: one a minute.
-pub const BOOKMARK_PERIOD: Span = Span::from_seconds(60);
 
 impl World {
     /// The world of a plan at its first instant, with its objects in etcd.
@@ -61,6 +57,8 @@ impl World {
             fresh: Vec::new(),
             fresh_notes: Vec::new(),
             idle_watches: Vec::new(),
+            watch_upkeep: None,
+            refused_resumes: Vec::new(),
             deliveries: 0,
             looked_at: None,
             last_expectation,
@@ -128,7 +126,7 @@ fn stopped(name: &str) -> Process {
         informers: Informers::new(),
         components: Vec::new(),
         lists: 0,
-        resync: Vec::new(),
+        informer_client: None,
     }
 }
 

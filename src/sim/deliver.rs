@@ -1,21 +1,21 @@
-//! From the watch log to the handlers: watch batches, lists, resyncs, bookmarks.
+//! From the watch log to the handlers: watch batches reach an informer, whose calls reach components.
 
 use crate::apiserver::watch::EventKind;
 use crate::apiserver::{WatchEvent, WatchId};
-use crate::client::process::ClientUse;
-use crate::client::reflector;
-use crate::component::{Change, ClientRow, Delta, Draws, Input, Purpose, draw_span};
+use crate::client::fifo::EntryType;
+use crate::client::shared_informer::Informer;
+use crate::component::{Draws, Input, Purpose, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Cause, Kind, Name, Object, RecordId, Request, Rv, Span, Time};
+use crate::model::{Action, Cause, Key, Kind, Object, Rv, Time};
 
-use super::event::{Event, ProcessIndex};
-use super::plan::ResyncModel;
-use super::world::{Sender, World};
+use super::event::{ComponentIndex, Event, ProcessIndex};
+use super::plan::StreamModel;
+use super::world::World;
 
 const WATCH_LATENCY: Purpose = Purpose("watch-latency");
-/// How long the log of a kind stays after every watch has passed it.
-const LOG_KEEP: u64 = 1_000;
+/// The logs are trimmed each time this many batches were delivered.
+const TRIM_EVERY: u64 = 1_000;
 
 impl World {
     /// Schedules a delivery for each watch of the kind that has none.
@@ -28,23 +28,32 @@ impl World {
         self.idle_watches = idle;
     }
 
-    fn schedule_batch(&mut self, id: WatchId) {
-        let Some(next) = self.api.next_entry(id) else { return };
-        let ready = self.ready_at(id, next.committed_at, next.rv);
+    /// The next entry of a watch sets out, or its end.
+    pub(super) fn schedule_batch(&mut self, id: WatchId) {
+        let ready = match self.api.next_entry(id) {
+            Some(next) => self.ready_at(id, next.committed_at, next.rv),
+            None if self.api.reached_end(id).is_some() => self.calendar.now(),
+            None => return,
+        };
         self.api.watch_mut(id).expect("it has a next entry").pending = true;
         self.calendar.schedule(ready, Nature::Work, Event::WatchBatch(id));
     }
 
-    /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one.
-    fn ready_at(&mut self, id: WatchId, committed_at: Time, rv: Rv) -> Time {
+    /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one or before the client has
+    /// the stream open.
+    pub(super) fn ready_at(&mut self, id: WatchId, committed_at: Time, rv: Rv) -> Time {
         let watch = self.api.watch(id).expect("an open watch");
-        let (process, kind) = (watch.owner.0, watch.kind);
+        let (process, kind, open_since) = (watch.owner.0, watch.kind, watch.open_since);
         let owner = &self.processes[process];
         let entity = owner.name.stable_hash() ^ kind.draw_number();
         let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
         let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
         let more = self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws);
-        self.api.ready_at(id, committed_at + delay + more)
+        let undisturbed = match self.plan.model.streams {
+            StreamModel::Real => (committed_at + delay + more).max(open_since),
+            StreamModel::Recording => committed_at.max(open_since) + delay + more,
+        };
+        self.api.ready_at(id, undisturbed)
     }
 
     /// Entries reach an informer.
@@ -54,6 +63,9 @@ impl World {
         let (process, incarnation) = watch.owner;
         if self.processes[process].incarnation != incarnation {
             return;
+        }
+        if let Some((items, version)) = watch.initial.take() {
+            self.initial_events(id, items, version);
         }
         while let Some(next) = self.api.next_entry(id) {
             let ready = self.ready_at(id, next.committed_at, next.rv);
@@ -67,9 +79,30 @@ impl World {
             }
         }
         self.deliveries += 1;
-        if self.deliveries.is_multiple_of(LOG_KEEP) {
-            self.api.trim_logs(LOG_KEEP);
+        if self.deliveries.is_multiple_of(TRIM_EVERY) {
+            self.api.trim_logs();
         }
+        if let Some(end) = self.api.reached_end(id) {
+            let kind = self.api.watch(id).expect("it is open").kind;
+            self.api.close_watch(id);
+            self.stream_ended(process, kind, end.error, end.cause);
+        }
+    }
+
+    /// All that a streaming list begins with, and the bookmark that ends it.
+    fn initial_events(&mut self, id: WatchId, items: Vec<Object>, version: Rv) {
+        let watch = self.api.watch(id).expect("it is open");
+        let (process, kind, cause) = (watch.owner.0, watch.kind, watch.initial_cause);
+        let count = items.len() as i64;
+        let now = self.calendar.now();
+        let informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
+        for item in items {
+            informer.stream_event(EntryType::Added, item);
+        }
+        informer.bookmark(now, version, true);
+        let record = self.note_relist(process, kind, count, cause);
+        self.call_handlers(process, kind, record, None);
+        self.list_is_in(process, kind, record);
     }
 
     fn watch_event(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent) {
@@ -81,122 +114,77 @@ impl World {
             return;
         }
         self.api.watch_mut(id).expect("open").lost.swap_remove(&key);
-        let informer = self.processes[process].informers.get_informer_mut(key.kind).expect("it watches the kind");
-        let change = match event.event_type {
-            EventKind::Added | EventKind::Modified => reflector::upsert(informer, event.object.clone()),
-            EventKind::Deleted => reflector::delete(informer, event.object.clone()),
+        self.apply_event(process, &event, key);
+    }
+
+    /// An event is in the informer: the cache changes and the handlers are told.
+    pub(super) fn apply_event(&mut self, process: ProcessIndex, event: &WatchEvent, key: Key) {
+        let kind = key.kind;
+        let entry_type = match event.event_type {
+            EventKind::Added => EntryType::Added,
+            EventKind::Modified => EntryType::Updated,
+            EventKind::Deleted => EntryType::Deleted,
         };
+        let informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
+        informer.stream_event(entry_type, event.object.clone());
         let words = Detail::Words(event.event_type.as_str());
         let record = self.note(event.cause, Some(process), Action::Deliver, Some(key), words);
-        let delta = Delta { change, is_resync: false, is_initial: false };
-        self.call_handlers(process, delta, record, Some(&event));
+        self.call_handlers(process, kind, record, Some(event));
     }
 
-    /// Calls the handlers of every component that watches the kind, unless a fault takes the call.
-    fn call_handlers(&mut self, process: ProcessIndex, delta: Delta, cause: Cause, event: Option<&WatchEvent>) {
-        let kind = delta.change.object().kind();
-        for component in 0..self.processes[process].components.len() {
-            let slot = &self.processes[process].components[component];
-            let Some((_, with_resync)) = slot.handlers.iter().find(|(of, _)| *of == kind) else { continue };
-            if delta.is_resync && !with_resync {
-                continue;
-            }
-            let name = slot.name.clone();
-            if let Some(event) = event
-                && let Some(fault) = self.faults.drops(&self.processes[process], Some(&name), event)
-            {
-                self.note_lost_call(process, name, event, cause, fault);
-                continue;
-            }
-            self.hand(process, component, Input::Delta(delta.clone()), cause);
-        }
-    }
-
-    fn note_lost_call(
+    /// What an informer's queue holds is applied, and its handlers are called, unless a fault takes the call.
+    pub(super) fn call_handlers(
         &mut self,
         process: ProcessIndex,
-        component: Name,
+        kind: Kind,
+        cause: Cause,
+        event: Option<&WatchEvent>,
+    ) {
+        let now = self.calendar.now();
+        let mut informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
+        while let Some(call) = informer.next_call() {
+            let handlers = call.only.map_or(0..informer.processor.len(), |only| only..only + 1);
+            for handler in handlers {
+                let processor = &mut self.informer(process, kind).processor;
+                if !processor.wants(handler, call.is_sync) {
+                    continue;
+                }
+                let component = processor.owner(handler);
+                if let Some(event) = event
+                    && self.takes_call(process, component, event, cause)
+                {
+                    continue;
+                }
+                // Handlers take no time here, so none is ever busy.
+                let offered = self.informer(process, kind).processor.offer(handler, call.delta.clone(), cause, now);
+                if let Some(delta) = offered {
+                    self.hand(process, component, Input::Delta(delta), cause);
+                }
+            }
+            informer = self.informer(process, kind);
+        }
+    }
+
+    fn informer(&mut self, process: ProcessIndex, kind: Kind) -> &mut Informer {
+        self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind")
+    }
+
+    /// Whether a fault takes the call of a component's handler.
+    fn takes_call(
+        &mut self,
+        process: ProcessIndex,
+        component: ComponentIndex,
         event: &WatchEvent,
         cause: Cause,
-        fault: usize,
-    ) {
+    ) -> bool {
+        if self.plan.faults.is_empty() {
+            return false;
+        }
+        let name = self.processes[process].components[component].name.clone();
+        let Some(fault) = self.faults.drops(&self.processes[process], Some(&name), event) else { return false };
         let text = format!("{} lost after the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
         self.note(cause, Some(process), Action::Lost, Some(event.object.key()), text);
-        self.fresh.last_mut().expect("just noted").component = component;
-    }
-
-    /// An informer asks for everything of its kind.
-    pub(super) fn send_list(&mut self, process: ProcessIndex, kind: Kind, cause: Cause) {
-        let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");
-        let request = Request::List { kind, namespace: None, selector: informer.selector.clone() };
-        self.send(process, ClientRow(0), ClientUse::Main, Sender::Reflector(kind), request, cause);
-    }
-
-    /// The list of an informer arrives: the cache is replaced, and changes since the list follow on a new watch.
-    pub(super) fn list_arrives(&mut self, process: ProcessIndex, kind: Kind, result: ApiResult, cause: Cause) {
-        let Ok(Answer::List { items, resource_version }) = result else {
-            // The API server of this version refuses no list.
-            unreachable!("a list was answered by {result:?}");
-        };
-        let stale: Vec<WatchId> =
-            self.api.watches().filter(|w| w.owner.0 == process && w.kind == kind).map(|w| w.id).collect();
-        for id in stale {
-            self.api.close_watch(id);
-        }
-        let owner = &mut self.processes[process];
-        let incarnation = owner.incarnation;
-        let informer = owner.informers.get_informer_mut(kind).expect("it watches the kind");
-        let selector = informer.selector.clone();
-        let count = items.len() as i64;
-        let deltas = reflector::replace(informer, items, resource_version);
-        let record = self.note(cause, Some(process), Action::Relist, None, Detail::Number(kind.info().plural, count));
-        let watch = self.api.open_watch((process, incarnation), kind, selector, resource_version);
-        for delta in deltas {
-            self.call_handlers(process, delta, record, None);
-        }
-        match watch {
-            Ok(id) => self.schedule_batch(id),
-            // DIVERGES: upstream's reflector waits for its back-off (0.8 s and more) before it lists again.
-            Err(_) => self.send_list(process, kind, record),
-        }
-        self.start_when_synced(process, record);
-    }
-
-    /// A resync: the cache is replayed to the handlers, or listed again where the model says so.
-    pub(super) fn resync(&mut self, process: ProcessIndex, incarnation: u64, kind: Kind) {
-        let owner = &self.processes[process];
-        if owner.incarnation != incarnation || !owner.alive {
-            return;
-        }
-        let period = owner.resync.iter().find(|(of, _)| *of == kind).map_or(Span::ZERO, |(_, period)| *period);
-        let relist = self.plan.model.resync == ResyncModel::Relist;
-        let word = if relist { "resync by listing" } else { "resync of the cache" };
-        let text = format!("{word}: {}", kind.info().plural);
-        let record = self.note(RecordId(0), Some(process), Action::Timer, None, text);
-        if relist {
-            self.send_list(process, kind, record);
-        } else {
-            let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");
-            let objects: Vec<Object> = informer.cache.sorted().into_iter().cloned().collect();
-            for object in objects {
-                let change = Change::Updated { old: object.clone(), new: object };
-                self.call_handlers(process, Delta { change, is_resync: true, is_initial: false }, record, None);
-            }
-        }
-        let event = Event::Resync { process, incarnation, kind };
-        self.calendar.schedule(self.calendar.now() + period, Nature::Upkeep, event);
-    }
-
-    /// Every watch that has nothing on its way is told the newest version.
-    pub(super) fn bookmarks(&mut self) {
-        let newest = self.api.truth().revision();
-        let quiet: Vec<(ProcessIndex, Kind)> =
-            self.api.watches().filter(|watch| !watch.pending).map(|watch| (watch.owner.0, watch.kind)).collect();
-        for (process, kind) in quiet {
-            if let Some(informer) = self.processes[process].informers.get_informer_mut(kind) {
-                informer.last_rv = informer.last_rv.max(newest);
-            }
-        }
-        self.calendar.schedule(self.calendar.now() + super::build::BOOKMARK_PERIOD, Nature::Upkeep, Event::Bookmarks);
+        self.fresh.last_mut().expect("just noted").component = name;
+        true
     }
 }

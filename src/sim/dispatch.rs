@@ -115,7 +115,10 @@ impl World {
         cause: Cause,
     ) {
         let handed_at = self.calendar.now();
-        let wait = self.reserve(process, row, usage, &sender);
+        let wait = match sender {
+            Sender::Reflector(_) => self.reserve_for_informer(process, &request),
+            _ => self.reserve(process, row, usage, &sender),
+        };
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
         let flight = InFlight { process, incarnation, sender, request, cause, handed_at, draw, result: None };
@@ -189,7 +192,7 @@ impl World {
                 }
                 self.send_next_event(process, component, row);
             }
-            Sender::Reflector(kind) => self.list_arrives(process, kind, result, request.cause),
+            Sender::Reflector(kind) => self.reflector_answered(process, kind, result, request.cause),
         }
     }
 

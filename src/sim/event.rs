@@ -20,8 +20,10 @@ pub enum Event {
     ReplyArrives(RequestId),
     /// Changes reach an informer.
     WatchBatch(WatchId),
-    /// A watch is told the newest version (one timer for all watches).
-    Bookmarks,
+    /// Watches are due to be told the newest version, or to end (one timer for all watches).
+    WatchUpkeep,
+    /// A reflector's wait is over, or it gives a silent stream up.
+    Reflector(Box<ReflectorEvent>),
     /// A component's timer fires.
     Timer(Box<TimerEvent>),
     /// A container finishes a step in the physical world.
@@ -53,6 +55,21 @@ pub enum Event {
 /// Number of a request in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestId(pub u32);
+
+/// A reflector's timer.
+#[derive(Clone, Debug)]
+pub struct ReflectorEvent {
+    /// The process.
+    pub process: ProcessIndex,
+    /// Its incarnation when the timer was set.
+    pub incarnation: u64,
+    /// Which informer.
+    pub kind: Kind,
+    /// The record during which it was set.
+    pub cause: Cause,
+    /// The stream that is given up if it is still the informer's; `None` when a wait is over.
+    pub silent: Option<WatchId>,
+}
 
 /// A component's timer.
 #[derive(Clone, Debug)]

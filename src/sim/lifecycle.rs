@@ -1,17 +1,14 @@
 //! Processes come and go, faults begin and end, people act.
 
 use crate::client::process::ComponentSlot;
-use crate::component::{HandlerResync, Input, Purpose};
+use crate::client::shared_informer::Informer;
+use crate::component::Input;
 use crate::engine::calendar::Nature;
-use crate::engine::sampling::uniform_unit;
-use crate::model::{Action, Cause, Kind, RecordId, Span};
+use crate::model::{Action, Cause, RecordId, Span};
 
 use super::event::{Event, ProcessIndex};
-use super::plan::{FaultAction, ResyncDraw, ResyncPlan};
+use super::plan::FaultAction;
 use super::world::World;
-use crate::component::Draws;
-
-const RESYNC_PERIOD: Purpose = Purpose("resync-period");
 
 impl World {
     /// A process starts with empty memory: informers list, components begin when all lists are there.
@@ -28,61 +25,20 @@ impl World {
         owner.lists = 0;
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
-        for slot in &mut owner.components {
-            for spec in slot.component.watches() {
-                owner.informers.ensure(spec.kind, &spec.selector);
-                slot.handlers.push((spec.kind, spec.resync == HandlerResync::Default));
-            }
-        }
-        let kinds: Vec<Kind> = owner.informers.iter().map(|informer| informer.kind).collect();
         let record = self.note(cause, Some(process), Action::ProcessStart, None, "");
-        for kind in &kinds {
-            self.send_list(process, *kind, record);
-        }
+        self.start_informers(process, record);
         self.start_when_synced(process, record);
     }
 
     /// Starts the loops of the components once every informer has its first list.
     pub(super) fn start_when_synced(&mut self, process: ProcessIndex, cause: Cause) {
         let owner = &mut self.processes[process];
-        if owner.started || !owner.informers.iter().all(|informer| informer.synced) {
+        if owner.started || !owner.informers.iter().all(Informer::has_synced) {
             return;
         }
         owner.started = true;
-        self.schedule_resyncs(process);
         for component in 0..self.processes[process].components.len() {
             self.hand(process, component, Input::Start, cause);
-        }
-    }
-
-    fn schedule_resyncs(&mut self, process: ProcessIndex) {
-        let incarnation = self.processes[process].incarnation;
-        let kinds: Vec<Kind> = self.processes[process].informers.iter().map(|informer| informer.kind).collect();
-        let mut periods = Vec::new();
-        for kind in kinds {
-            let Some(period) = self.resync_period(process, kind) else { continue };
-            periods.push((kind, period));
-            let event = Event::Resync { process, incarnation, kind };
-            self.calendar.schedule(self.calendar.now() + period, Nature::Upkeep, event);
-        }
-        self.processes[process].resync = periods;
-    }
-
-    /// Upstream: cmd/kube-controller-manager/app/controllermanager.go, `ResyncPeriod`, v1.36: the minimum times a factor
-    /// in [1, 2), drawn once when the shared informer factory is made.
-    fn resync_period(&mut self, process: ProcessIndex, kind: Kind) -> Option<Span> {
-        match self.plan.processes[process].resync {
-            ResyncPlan::Never => None,
-            ResyncPlan::Every(period) => Some(period).filter(|period| *period > Span::ZERO),
-            ResyncPlan::AtLeast(minimum) => {
-                let owner = &self.processes[process];
-                let entity = match self.plan.model.resync_draw {
-                    ResyncDraw::PerProcess => owner.name.stable_hash(),
-                    ResyncDraw::PerController => owner.name.stable_hash() ^ kind.draw_number(),
-                };
-                let unit = uniform_unit(self.draws.bits(RESYNC_PERIOD, entity, owner.incarnation));
-                Some(Span((minimum.0 as f64 * (1.0 + unit)) as i64))
-            }
         }
     }
 

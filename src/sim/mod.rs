@@ -1,7 +1,8 @@
 //! The simulation: the plan of a run, its events, the world and the loop.
 //!
 //! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
-//! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `deliver` (watches and caches),
+//! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `reflect` (what informers ask for), `streams` (the
+//! server's end of a watch), `deliver` (from a watch to the handlers),
 //! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
 //! [`arrivals`] (queues under a known load), [`invariants`] (what must hold at the end of every instant).
 
@@ -17,8 +18,10 @@ pub mod lockstep;
 pub mod observer;
 mod physical;
 pub mod plan;
+mod reflect;
 mod requests;
 pub mod run;
+mod streams;
 #[cfg(test)]
 mod tests;
 pub mod world;

@@ -438,6 +438,8 @@ pub struct ModelOptions {
     pub resync: ResyncModel,
     /// Who draws the resync period.
     pub resync_draw: ResyncDraw,
+    /// How streams behave.
+    pub streams: StreamModel,
 }
 
 /// What a resync does.
@@ -448,6 +450,17 @@ pub enum ResyncModel {
     Replay,
     /// Lists again and replaces the cache, as textbooks tell it.
     Relist,
+}
+
+/// How the streams of watches behave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StreamModel {
+    /// As a real API server's: bookmarks, time-outs, and what was there before is sent when the stream is open.
+    #[default]
+    Real,
+    /// As the whole-system recordings' (vectors/e2e/README.md): no bookmarks, no end by itself, and what was there before
+    /// takes the watch's delay once the stream is open.
+    Recording,
 }
 
 /// Who draws the resync period.

@@ -31,6 +31,9 @@ impl World {
 
     /// The request takes effect; its reply sets out.
     pub(super) fn execute(&mut self, id: RequestId) {
+        if matches!(self.requests.get_mut(id).request, Request::Watch { .. }) {
+            return self.open_stream(id);
+        }
         let now = self.calendar.now();
         let flight = self.requests.get_mut(id);
         let (process, cause) = (flight.process, flight.cause);
@@ -59,18 +62,23 @@ impl World {
                 self.plant.forget(&pod.meta.uid);
             }
         }
-        let flight = self.requests.get_mut(id);
-        flight.cause = record;
-        flight.result = Some(executed.result);
-        let (entity, occurrence) = flight.draw;
-        let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
-        let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
-        self.calendar.schedule(now + travel, Nature::Work, Event::ReplyArrives(id));
+        self.reply(id, executed.result, record);
         // With no latency at all the writer hears of its write before its informer does, as a goroutine that goes on
         // after the call does.
         if self.api.truth().revision() != executed.revision_before {
             self.kick_watches(kind);
         }
+    }
+
+    /// The reply sets out.
+    pub(super) fn reply(&mut self, id: RequestId, result: ApiResult, record: RecordId) {
+        let flight = self.requests.get_mut(id);
+        flight.cause = record;
+        flight.result = Some(result);
+        let ((entity, occurrence), process) = (flight.draw, flight.process);
+        let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
+        let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
+        self.calendar.schedule(self.calendar.now() + travel, Nature::Work, Event::ReplyArrives(id));
     }
 
     /// Puts the sender's name on the record just made.
@@ -87,7 +95,7 @@ impl World {
         }
     }
 
-    fn count(&mut self, request: &Request, result: &ApiResult, kind: Kind) {
+    pub(super) fn count(&mut self, request: &Request, result: &ApiResult, kind: Kind) {
         let code = match (result, request) {
             (Err(error), _) => error.code(),
             (Ok(_), Request::Create(_) | Request::Bind { .. }) => 201,
@@ -119,6 +127,7 @@ fn action_of(request: &Request) -> Action {
     match request {
         Request::Get(_) => Action::Get,
         Request::List { .. } => Action::List,
+        Request::Watch { .. } => Action::Watch,
         Request::Create(_) => Action::Create,
         Request::Update(_) => Action::Update,
         Request::UpdateStatus(_) => Action::UpdateStatus,
@@ -130,7 +139,7 @@ fn action_of(request: &Request) -> Action {
     }
 }
 
-fn detail_of(result: &ApiResult) -> Detail {
+pub(super) fn detail_of(result: &ApiResult) -> Detail {
     match result {
         Ok(_) => Detail::None,
         Err(error) => Detail::from(format!("{} {:?}: {}", error.code(), error.reason, error.message)),

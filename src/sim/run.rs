@@ -108,7 +108,8 @@ impl World {
                 self.deliver_reply(request);
             }
             Event::WatchBatch(id) => self.watch_batch(id),
-            Event::Bookmarks => self.bookmarks(),
+            Event::WatchUpkeep => self.watch_upkeep(),
+            Event::Reflector(timer) => self.reflector_timer(*timer),
             Event::Timer(timer) => self.timer_fires(*timer),
             Event::ContainerStep(step) => self.container_step(*step),
             Event::Resync { process, incarnation, kind } => self.resync(process, incarnation, kind),
@@ -146,7 +147,6 @@ impl World {
                 self.calendar.schedule(plan.start_at + fault.at + duration, Nature::Work, Event::FaultEnds(index));
             }
         }
-        self.calendar.schedule(plan.start_at + super::build::BOOKMARK_PERIOD, Nature::Upkeep, Event::Bookmarks);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::apiserver::{ApiServer, WatchId};
 use crate::client::process::Process;
 use crate::component::{Draws, Purpose};
-use crate::engine::calendar::Calendar;
+use crate::engine::calendar::{Calendar, EventId};
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
 use crate::model::scheduling::SchedulingNote;
@@ -38,6 +38,10 @@ pub struct World {
     pub(super) fresh_notes: Vec<SchedulingNote>,
     /// Scratch: watches without a scheduled delivery.
     pub(super) idle_watches: Vec<WatchId>,
+    /// When watches are looked at next, and the event of it.
+    pub(super) watch_upkeep: Option<(Time, EventId)>,
+    /// Informers whose next resume of a watch is answered 410.
+    pub(super) refused_resumes: Vec<(ProcessIndex, Kind)>,
     /// Deliveries so far; the log is trimmed now and then.
     pub(super) deliveries: u64,
     /// The last instant whose end the observer was told of.
@@ -94,7 +98,7 @@ pub enum Sender {
         /// Which of its clients.
         row: crate::component::ClientRow,
     },
-    /// An informer's first list (or a relist).
+    /// An informer's list or watch.
     Reflector(Kind),
 }
 

@@ -1,0 +1,248 @@
+//! What informers ask the API server for, and what they make of the answers: the loop around `client::reflector`.
+
+use crate::apiserver::WatchId;
+use crate::client::fifo::Shape;
+use crate::client::process::ClientUse;
+use crate::client::reflector::{Ask, Failure, Mode, Next, StreamEnd, Version};
+use crate::client::shared_informer::{Informer, InformerSettings};
+use crate::client::token_bucket::TokenBucket;
+use crate::component::{ClientRow, Draws, HandlerResync, Purpose};
+use crate::engine::calendar::Nature;
+use crate::engine::sampling::uniform_unit;
+use crate::model::api::Reason;
+use crate::model::record::Detail;
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span};
+
+use super::event::{Event, ProcessIndex, ReflectorEvent};
+use super::plan::{KubernetesVersion, ResyncDraw, ResyncModel, ResyncPlan};
+use super::world::{Sender, World};
+
+const RESYNC_PERIOD: Purpose = Purpose("resync-period");
+
+impl World {
+    /// A process' informers are made for its components, and ask for everything.
+    pub(super) fn start_informers(&mut self, process: ProcessIndex, cause: Cause) {
+        let now = self.calendar.now();
+        let limit = self.plan.processes[process].client;
+        self.processes[process].informer_client =
+            limit.map(|limit| TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32));
+        for component in 0..self.processes[process].components.len() {
+            for spec in self.processes[process].components[component].component.watches() {
+                let settings = self.informer_settings(process, spec.kind);
+                let informer = self.processes[process].informers.ensure_with(spec.kind, &spec.selector, settings);
+                let resync = match spec.resync {
+                    HandlerResync::Default => settings.resync,
+                    HandlerResync::Never => Span::ZERO,
+                };
+                informer.add_handler(component, resync, now);
+            }
+        }
+        let kinds: Vec<Kind> = self.processes[process].informers.iter().map(|informer| informer.kind).collect();
+        for kind in kinds {
+            let (informer, draws) = self.informer_and_draws(process, kind);
+            let ask = informer.start(now, draws);
+            self.ask(process, kind, ask, cause);
+        }
+    }
+
+    /// Upstream: the feature gates WatchListClient (client-go, on since 1.35), InOrderInformers (since 1.33) and
+    /// AtomicFIFO (since 1.36).
+    fn informer_settings(&mut self, process: ProcessIndex, kind: Kind) -> InformerSettings {
+        let (mode, shape) = match self.plan.version {
+            KubernetesVersion::V1_32 => (Mode::List, Shape::Delta),
+            KubernetesVersion::V1_35 => (Mode::WatchList, Shape::Real),
+            KubernetesVersion::V1_36 => (Mode::WatchList, Shape::RealAtomic),
+        };
+        let resync = self.resync_period(process, kind);
+        let owner = &self.processes[process];
+        let draws_for = (owner.name.stable_hash() ^ kind.draw_number(), owner.incarnation << 32);
+        InformerSettings { mode, shape, resync, now: self.calendar.now(), draws_for }
+    }
+
+    /// Upstream: cmd/kube-controller-manager/app/controllermanager.go, `ResyncPeriod`, v1.36: the minimum times a factor
+    /// in [1, 2), drawn once when the shared informer factory is made.
+    fn resync_period(&mut self, process: ProcessIndex, kind: Kind) -> Span {
+        match self.plan.processes[process].resync {
+            ResyncPlan::Never => Span::ZERO,
+            ResyncPlan::Every(period) => period.max(Span::ZERO),
+            ResyncPlan::AtLeast(minimum) => {
+                let owner = &self.processes[process];
+                let entity = match self.plan.model.resync_draw {
+                    ResyncDraw::PerProcess => owner.name.stable_hash(),
+                    ResyncDraw::PerController => owner.name.stable_hash() ^ kind.draw_number(),
+                };
+                let unit = uniform_unit(self.draws.bits(RESYNC_PERIOD, entity, owner.incarnation));
+                Span((minimum.0 as f64 * (1.0 + unit)) as i64)
+            }
+        }
+    }
+
+    pub(super) fn informer_and_draws(&mut self, process: ProcessIndex, kind: Kind) -> (&mut Informer, &mut dyn Draws) {
+        let informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
+        (informer, &mut self.draws)
+    }
+
+    /// A list waits for a token of the informers' client; a watch does not, on its first attempt.
+    ///
+    /// Upstream: client-go/rest/request.go (`Watch`), v0.36.
+    pub(super) fn reserve_for_informer(&mut self, process: ProcessIndex, request: &Request) -> Span {
+        let now = self.calendar.now();
+        match (&mut self.processes[process].informer_client, request) {
+            (Some(bucket), Request::List { .. }) => bucket.reserve(now),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// A reflector's request sets out.
+    fn ask(&mut self, process: ProcessIndex, kind: Kind, ask: Ask, cause: Cause) {
+        let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");
+        let selector = informer.selector.clone();
+        let request = match ask {
+            Ask::List { .. } => Request::List { kind, namespace: None, selector },
+            Ask::Watch { version, initial_events, timeout_seconds } => {
+                let version = match version {
+                    Version::At(version) => Some(version),
+                    Version::Newest | Version::Any => None,
+                };
+                Request::Watch { kind, selector, version, initial_events, timeout_seconds }
+            }
+        };
+        self.send(process, ClientRow(0), ClientUse::Main, Sender::Reflector(kind), request, cause);
+    }
+
+    /// A reflector goes on. Its waits are work: a run that ended before them would leave a cache behind the truth.
+    pub(super) fn follow(&mut self, process: ProcessIndex, kind: Kind, next: Next, cause: Cause) {
+        match next {
+            Next::Ask(ask) => self.ask(process, kind, ask, cause),
+            Next::Wait(delay) => {
+                let incarnation = self.processes[process].incarnation;
+                let timer = ReflectorEvent { process, incarnation, kind, cause, silent: None };
+                let at = self.calendar.now() + delay;
+                self.calendar.schedule(at, Nature::Work, Event::Reflector(Box::new(timer)));
+            }
+        }
+    }
+
+    /// A reflector's wait is over, or a silent stream is given up.
+    pub(super) fn reflector_timer(&mut self, timer: ReflectorEvent) {
+        let (process, kind) = (timer.process, timer.kind);
+        let owner = &self.processes[process];
+        if owner.incarnation != timer.incarnation || !owner.alive {
+            return;
+        }
+        let now = self.calendar.now();
+        let (informer, draws) = self.informer_and_draws(process, kind);
+        let next = match timer.silent {
+            None => Next::Ask(informer.timer(now, draws)),
+            // Upstream: a connection that fails its health check is an error inside the stream, so a relist follows.
+            Some(watch) if informer.stream == Some(watch.0) => {
+                informer.ended(now, StreamEnd::Failed(Failure::Other), draws)
+            }
+            Some(_) => return,
+        };
+        self.follow(process, kind, next, timer.cause);
+    }
+
+    /// A list or the opening of a watch is answered.
+    pub(super) fn reflector_answered(&mut self, process: ProcessIndex, kind: Kind, result: ApiResult, cause: Cause) {
+        let now = self.calendar.now();
+        let (informer, draws) = self.informer_and_draws(process, kind);
+        match result {
+            Ok(Answer::List { items, resource_version }) => {
+                let count = items.len() as i64;
+                let next = informer.listed(now, Ok((items, resource_version)), draws);
+                let record = self.note_relist(process, kind, count, cause);
+                // Upstream: the watch is opened while the handlers are still being told.
+                self.follow(process, kind, next, record);
+                self.call_handlers(process, kind, record, None);
+                self.list_is_in(process, kind, record);
+            }
+            Ok(Answer::Stream(watch)) => {
+                let next = informer.opened(now, Ok(()), draws);
+                debug_assert!(next.is_none(), "an open stream asks for nothing");
+                informer.stream = Some(watch);
+                self.stream_is_open(WatchId(watch), cause);
+            }
+            Ok(other) => unreachable!("a reflector asks for lists and watches, and got {other:?}"),
+            Err(error) => {
+                let next = informer.failed(now, failure_of(&error), draws);
+                self.follow(process, kind, next, cause);
+            }
+        }
+    }
+
+    pub(super) fn note_relist(&mut self, process: ProcessIndex, kind: Kind, count: i64, cause: Cause) -> RecordId {
+        let detail = Detail::Number(kind.info().plural, count);
+        self.note(cause, Some(process), Action::Relist, None, detail)
+    }
+
+    /// Everything there is has arrived: resyncs count from now, and the process may be ready to start.
+    pub(super) fn list_is_in(&mut self, process: ProcessIndex, kind: Kind, cause: Cause) {
+        self.schedule_resync(process, kind);
+        self.start_when_synced(process, cause);
+    }
+
+    /// An informer's stream ended.
+    pub(super) fn stream_ended(&mut self, process: ProcessIndex, kind: Kind, error: Option<Reason>, cause: Cause) {
+        let now = self.calendar.now();
+        let (informer, draws) = self.informer_and_draws(process, kind);
+        informer.stream = None;
+        let end = match error {
+            None => StreamEnd::Clean,
+            Some(reason) => StreamEnd::Failed(failure_of(&ApiError::new(reason, ""))),
+        };
+        let next = informer.ended(now, end, draws);
+        self.follow(process, kind, next, cause);
+    }
+
+    fn schedule_resync(&mut self, process: ProcessIndex, kind: Kind) {
+        let owner = &self.processes[process];
+        let incarnation = owner.incarnation;
+        let informer = owner.informers.get_informer(kind).expect("it watches the kind");
+        if let Some(at) = informer.reflector().next_resync() {
+            self.calendar.schedule(at, Nature::Upkeep, Event::Resync { process, incarnation, kind });
+        }
+    }
+
+    /// A resync: the cache is replayed to the handlers, or listed again where the model says so.
+    pub(super) fn resync(&mut self, process: ProcessIndex, incarnation: u64, kind: Kind) {
+        let owner = &self.processes[process];
+        if owner.incarnation != incarnation || !owner.alive {
+            return;
+        }
+        let now = self.calendar.now();
+        let informer = owner.informers.get_informer(kind).expect("it watches the kind");
+        // A relist since has put it off.
+        if informer.reflector().next_resync() != Some(now) {
+            return;
+        }
+        let relist = self.plan.model.resync == ResyncModel::Relist && informer.reflector().is_streaming();
+        let word = if relist { "resync by listing" } else { "resync of the cache" };
+        let text = format!("{word}: {}", kind.info().plural);
+        let record = self.note(RecordId(0), Some(process), Action::Timer, None, text);
+        let (informer, draws) = self.informer_and_draws(process, kind);
+        if relist {
+            let ask = informer.restart(now, draws);
+            if let Some(watch) = informer.stream.take() {
+                self.api.close_watch(WatchId(watch));
+            }
+            self.ask(process, kind, ask, record);
+            return;
+        }
+        informer.resync(now);
+        self.call_handlers(process, kind, record, None);
+        self.schedule_resync(process, kind);
+    }
+}
+
+/// What a reflector makes of an error.
+fn failure_of(error: &ApiError) -> Failure {
+    match error.reason {
+        Reason::ConnectionLost => Failure::Refused,
+        Reason::TooManyRequests => Failure::TooManyRequests,
+        Reason::Expired => Failure::Expired,
+        // The one cause that the simulated server answers a list or a watch with.
+        Reason::Timeout => Failure::TooLarge,
+        _ => Failure::Other,
+    }
+}

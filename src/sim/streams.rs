@@ -1,0 +1,199 @@
+//! The server's end of watches: opening, bookmarks, time-outs, and the ways in which they break.
+
+use crate::apiserver::WatchId;
+use crate::engine::calendar::Nature;
+use crate::model::api::Reason;
+use crate::model::record::Detail;
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span, Time};
+
+use super::event::{Event, ProcessIndex, ReflectorEvent, RequestId};
+use super::plan::StreamModel;
+use super::world::World;
+
+impl World {
+    /// A WATCH is carried out: a stream is opened. What comes on it is sent once the client has it.
+    pub(super) fn open_stream(&mut self, id: RequestId) {
+        let flight = self.requests.get_mut(id);
+        let (process, incarnation, cause) = (flight.process, flight.incarnation, flight.cause);
+        let request = flight.request.clone();
+        let Request::Watch { kind, version, .. } = request else { unreachable!("only watches are opened") };
+        let result = self.open_watch_of(process, incarnation, &request);
+        self.counters.requests += 1;
+        self.count(&request, &result, kind);
+        let detail = match (&result, version) {
+            (Ok(_), Some(version)) => Detail::Number(kind.info().plural, version.0 as i64),
+            (Ok(_), None) => Detail::Words(kind.info().plural),
+            (Err(_), _) => super::requests::detail_of(&result),
+        };
+        let record = self.note(cause, Some(process), Action::Watch, None, detail);
+        self.reply(id, result, record);
+    }
+
+    fn open_watch_of(&mut self, process: ProcessIndex, incarnation: u64, request: &Request) -> ApiResult {
+        let now = self.calendar.now();
+        let Request::Watch { kind, selector, version, initial_events, timeout_seconds } = request else {
+            unreachable!("only watches are opened")
+        };
+        if self.processes[process].incarnation != incarnation {
+            return Err(ApiError::new(Reason::ConnectionLost, "the client is gone"));
+        }
+        let (owner, selector) = ((process, incarnation), selector.clone());
+        let id = if *initial_events {
+            self.api.open_watch_list(owner, *kind, selector)
+        } else {
+            self.check_resume(process, *kind)?;
+            let newest = self.api.truth().revision();
+            self.api.open_watch(owner, *kind, selector, version.unwrap_or(newest))?
+        };
+        let watch = self.api.watch_mut(id).expect("just opened");
+        // Nothing is sent before the client has it open.
+        watch.pending = true;
+        if self.plan.model.streams == StreamModel::Real {
+            watch.deadline = now + Span::from_seconds(*timeout_seconds);
+            watch.plan_bookmark(now);
+        }
+        let due = watch.due_at();
+        self.plan_watch_upkeep(due);
+        Ok(Answer::Stream(id.0))
+    }
+
+    fn check_resume(&mut self, process: ProcessIndex, kind: Kind) -> Result<(), ApiError> {
+        match self.refused_resumes.iter().position(|refused| *refused == (process, kind)) {
+            Some(index) => {
+                self.refused_resumes.remove(index);
+                Err(ApiError::new(Reason::Expired, "too old resource version"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A client has its stream: what it begins with, and what was committed meanwhile, sets out.
+    pub(super) fn stream_is_open(&mut self, id: WatchId, cause: Cause) {
+        let now = self.calendar.now();
+        let Some(watch) = self.api.watch_mut(id) else { return };
+        watch.open_since = now;
+        if watch.initial.is_none() {
+            watch.pending = false;
+            return self.schedule_batch(id);
+        }
+        watch.initial_cause = cause;
+        let version = watch.initial.as_ref().map_or_else(Default::default, |(_, version)| *version);
+        match self.plan.model.streams {
+            StreamModel::Real => self.watch_batch(id),
+            StreamModel::Recording => {
+                let at = self.ready_at(id, now, version);
+                self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));
+            }
+        }
+    }
+
+    /// One timer serves all watches: it is due when the first of them is.
+    fn plan_watch_upkeep(&mut self, due: Time) {
+        if self.watch_upkeep.is_some_and(|(at, _)| at <= due) || due == Time::FAR_FUTURE {
+            return;
+        }
+        let event = self.calendar.schedule(due, Nature::Upkeep, Event::WatchUpkeep);
+        if let Some((_, later)) = self.watch_upkeep.replace((due, event)) {
+            self.calendar.cancel(later);
+        }
+    }
+
+    /// Watches whose time it is are told the newest version, or end.
+    pub(super) fn watch_upkeep(&mut self) {
+        self.watch_upkeep = None;
+        let now = self.calendar.now();
+        let mut due = std::mem::take(&mut self.idle_watches);
+        due.extend(self.api.watches().filter(|watch| watch.due_at() <= now).map(|watch| watch.id));
+        for id in due.drain(..) {
+            let watch = self.api.watch_mut(id).expect("it is due");
+            if watch.deadline > now {
+                watch.plan_bookmark(now);
+                self.bookmark(id);
+            } else {
+                (watch.deadline, watch.next_bookmark) = (Time::FAR_FUTURE, Time::FAR_FUTURE);
+                let (process, kind) = (watch.owner.0, watch.kind);
+                let text = Detail::Text(format!("time-out of the watch of {}", kind.info().plural).into());
+                let record = self.note(RecordId(0), Some(process), Action::Timer, None, text);
+                self.end_stream(id, None, record);
+            }
+        }
+        self.idle_watches = due;
+        let next = self.api.watches().map(|watch| watch.due_at()).min();
+        self.plan_watch_upkeep(next.unwrap_or(Time::FAR_FUTURE));
+    }
+
+    /// A watch that has nothing on its way is told the newest version; on others it would come behind what is.
+    fn bookmark(&mut self, id: WatchId) {
+        let newest = self.api.truth().revision();
+        let now = self.calendar.now();
+        let watch = self.api.watch(id).expect("it is due");
+        if watch.pending {
+            return;
+        }
+        let (process, kind) = (watch.owner.0, watch.kind);
+        if let Some(informer) = self.processes[process].informers.get_informer_mut(kind) {
+            informer.bookmark(now, newest, false);
+        }
+    }
+
+    /// The server ends a stream behind what was committed so far: by an ERROR event, or just so.
+    pub(super) fn end_stream(&mut self, id: WatchId, error: Option<Reason>, cause: Cause) {
+        self.api.end_watch(id, error, cause);
+        if self.api.watch(id).is_some_and(|watch| !watch.pending) {
+            self.schedule_batch(id);
+        }
+    }
+
+    /// Ends the streams of a process, of one kind or all. With `expired` the next resume of each is answered 410.
+    pub fn close_streams(&mut self, process: ProcessIndex, kind: Option<Kind>, end: StreamBreak, cause: Cause) {
+        for id in self.streams_of(process, kind) {
+            let kind = self.api.watch(id).expect("it is open").kind;
+            match end {
+                StreamBreak::Clean => self.end_stream(id, None, cause),
+                StreamBreak::Error(reason) => self.end_stream(id, Some(reason), cause),
+                StreamBreak::Gone => {
+                    self.refused_resumes.push((process, kind));
+                    self.end_stream(id, None, cause);
+                }
+                StreamBreak::Silent { idle_timeout } => self.silence(id, idle_timeout, cause),
+            }
+        }
+    }
+
+    /// Nothing arrives on a stream any more, not even its end; its client notices after the idle time-out, if it has one.
+    fn silence(&mut self, id: WatchId, idle_timeout: Option<Span>, cause: Cause) {
+        let watch = self.api.watch(id).expect("it is open");
+        let ((process, incarnation), kind) = (watch.owner, watch.kind);
+        self.api.close_watch(id);
+        if let Some(span) = idle_timeout {
+            let timer = ReflectorEvent { process, incarnation, kind, cause, silent: Some(id) };
+            self.calendar.schedule(self.calendar.now() + span, Nature::Work, Event::Reflector(Box::new(timer)));
+        }
+    }
+
+    fn streams_of(&self, process: ProcessIndex, kind: Option<Kind>) -> Vec<WatchId> {
+        let of = |watch: &&crate::apiserver::Watch| watch.owner.0 == process && kind.is_none_or(|k| k == watch.kind);
+        self.api.watches().filter(of).map(|watch| watch.id).collect()
+    }
+
+    /// The API server starts anew: what it had cached of the past is gone, and its streams with it.
+    pub fn forget_watch_history(&mut self) {
+        self.api.forget_history();
+    }
+}
+
+/// How a stream breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamBreak {
+    /// It ends; the client resumes at once.
+    Clean,
+    /// An ERROR event, then it ends.
+    Error(Reason),
+    /// It ends, and the next resume is answered 410.
+    Gone,
+    /// Nothing arrives any more: half-open.
+    Silent {
+        /// After this long without anything the client gives up; `None` for never.
+        idle_timeout: Option<Span>,
+    },
+}
