@@ -208,9 +208,8 @@ impl ApiServer {
     pub fn trim_logs(&mut self) {
         let kinds: Vec<Kind> = self.etcd.kinds().collect();
         for kind in kinds {
-            let end = self.etcd.log_end(kind);
             let slowest = self.watches.values().filter(|watch| watch.kind == kind).map(|watch| watch.cursor).min();
-            self.etcd.compact(kind, slowest.unwrap_or(end));
+            self.etcd.compact(kind, slowest.unwrap_or(self.etcd.log_end(kind)));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::client::shared_informer::Informer;
 use crate::component::{Draws, Input, Purpose, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
-use crate::model::{Action, Cause, Key, Kind, Object, Rv, Time};
+use crate::model::{Action, Cause, Key, Kind, Object, Rv, Span, Time};
 
 use super::event::{ComponentIndex, Event, ProcessIndex};
 use super::plan::StreamModel;
@@ -48,7 +48,11 @@ impl World {
         let entity = owner.name.stable_hash() ^ kind.draw_number();
         let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
         let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
-        let more = self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws);
+        // Faults of a stream do not touch what is replayed when it opens.
+        let more = match committed_at >= open_since {
+            true => self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws),
+            false => Span::ZERO,
+        };
         let undisturbed = match self.plan.model.streams {
             StreamModel::Real => (committed_at + delay + more).max(open_since),
             StreamModel::Recording => committed_at.max(open_since) + delay + more,
@@ -107,7 +111,8 @@ impl World {
 
     fn watch_event(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent) {
         let key = event.object.key();
-        if let Some(fault) = self.faults.drops(&self.processes[process], None, &event) {
+        let is_replayed = self.api.watch(id).is_some_and(|watch| event.committed_at < watch.open_since);
+        if !is_replayed && let Some(fault) = self.faults.drops(&self.processes[process], None, &event) {
             let text = format!("{} lost before the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
             self.note(event.cause, Some(process), Action::Lost, Some(key.clone()), text);
             self.api.watch_mut(id).expect("open").lost.entry(key).or_insert(event.committed_at);

@@ -29,4 +29,5 @@ pub mod world;
 pub use observer::{NoObserver, Observer, Observers};
 pub use plan::Plan;
 pub use run::Ending;
+pub use streams::StreamBreak;
 pub use world::{Counters, World};
