@@ -100,6 +100,13 @@ pub struct Woken {
     pub timed_out: Vec<(u32, u32)>,
 }
 
+impl Woken {
+    /// Whether nobody was.
+    pub fn is_empty(&self) -> bool {
+        self.served.is_empty() && self.timed_out.is_empty()
+    }
+}
+
 /// Counts of a level, for metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LevelCounts {
