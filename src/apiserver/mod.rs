@@ -5,6 +5,7 @@
 //!
 //! Measured behaviour of a real kube-apiserver 1.36.2 with etcd: see docs/divergences.md for what differs here.
 
+pub mod durations;
 pub mod etcd;
 pub mod executor;
 pub mod flow_control;

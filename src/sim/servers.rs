@@ -4,6 +4,7 @@
 //! on to etcd (writes). It holds its seats until its reply leaves. With no limits and no capacity given, none of this
 //! happens: a request takes effect when it arrives, or after its commit.
 
+use crate::apiserver::durations::Durations;
 use crate::apiserver::executor::Executor;
 use crate::apiserver::flow_control::{
     Arrival, Decision, Distinguisher, FlowControl, Identity, Schema, Ticket, Width, Woken, schema_of,
@@ -31,6 +32,7 @@ pub struct Servers {
     clients: Vec<Client>,
     /// Nothing is limited: requests take effect at once.
     is_unlimited: bool,
+    durations: Durations,
 }
 
 /// One API server.
@@ -67,6 +69,8 @@ pub struct AtServer {
     pub ticket: Option<Ticket>,
     /// When it arrived.
     pub arrived_at: Time,
+    /// What it asks, for metrics: the request itself is taken out when it takes effect.
+    asked: Option<(&'static str, Kind)>,
 }
 
 impl Servers {
@@ -94,6 +98,7 @@ impl Servers {
             all: (0..count).map(server).collect(),
             clients: plan.processes.iter().enumerate().map(client).collect(),
             is_unlimited: is_unlimited(settings),
+            durations: Durations::default(),
         }
     }
 
@@ -132,9 +137,16 @@ impl Servers {
         self.all.iter().map(|server| &server.flow)
     }
 
-    /// Requests each server works on, for metrics.
-    pub fn in_work(&self) -> usize {
-        self.all.iter().filter_map(|server| server.executor.as_ref()).map(Executor::running).sum()
+    /// How long requests took, for metrics.
+    pub fn durations(&self) -> &Durations {
+        &self.durations
+    }
+
+    /// Requests the servers work on, for metrics.
+    ///
+    /// `None` when they have no capacity of their own.
+    pub fn in_work(&self) -> Option<usize> {
+        self.all.iter().map(|server| server.executor.as_ref().map(Executor::running)).sum()
     }
 }
 
@@ -159,7 +171,8 @@ impl World {
         let now = self.calendar.now();
         let flight = self.requests.get_mut(id);
         let server = self.servers.of(flight.process);
-        flight.at_server = AtServer { server, ticket: None, arrived_at: now };
+        let asked = Some((flight.request.verb(), flight.request.kind()));
+        flight.at_server = AtServer { server, ticket: None, arrived_at: now, asked };
         if self.servers.is_unlimited {
             return self.worked_on(id);
         }
@@ -209,8 +222,11 @@ impl World {
     /// A request was answered: its seats are free, and its server may go on with others.
     pub(super) fn leave_server(&mut self, id: RequestId) {
         let at_server = self.requests.get_mut(id).at_server;
-        let Some(ticket) = at_server.ticket else { return };
         let now = self.calendar.now();
+        if let Some((verb, kind)) = at_server.asked {
+            self.servers.durations.record(verb, kind, now - at_server.arrived_at);
+        }
+        let Some(ticket) = at_server.ticket else { return };
         let server = &mut self.servers.all[usize::from(at_server.server)];
         server.flow.finish(now, ticket, &mut server.woken);
     }

@@ -128,6 +128,26 @@ pub struct LevelCounts {
     pub limit: u32,
 }
 
+impl LevelCounts {
+    /// The counts of several servers together.
+    pub fn add(&mut self, other: LevelCounts) {
+        self.dispatched += other.dispatched;
+        self.rejected_queue_full += other.rejected_queue_full;
+        self.rejected_concurrency += other.rejected_concurrency;
+        self.rejected_time_out += other.rejected_time_out;
+        self.waiting += other.waiting;
+        self.executing += other.executing;
+        self.seats_in_use += other.seats_in_use;
+        self.limit += other.limit;
+    }
+
+    /// Whether a request has come to the level.
+    pub fn was_used(&self) -> bool {
+        self.dispatched + self.rejected_queue_full + self.rejected_concurrency + self.rejected_time_out > 0
+            || self.waiting > 0
+    }
+}
+
 /// The flow control of one server.
 #[derive(Clone, Debug)]
 pub enum FlowControl {
