@@ -156,6 +156,11 @@ impl ApiServer {
         self.watches.get_mut(&id)
     }
 
+    /// How many watches are open.
+    pub fn watch_count(&self) -> usize {
+        self.watches.len()
+    }
+
     /// All open watches, in the order they were opened.
     pub fn watches(&self) -> impl Iterator<Item = &Watch> {
         self.watches.values()

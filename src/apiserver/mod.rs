@@ -5,11 +5,14 @@
 //!
 //! Measured behaviour of a real kube-apiserver 1.36.2 with etcd: see docs/divergences.md for what differs here.
 
+pub mod durations;
 pub mod etcd;
+pub mod executor;
 pub mod flow_control;
 pub mod instance;
 pub mod naming;
 mod pods;
+pub mod settings;
 pub mod verbs;
 pub mod watch;
 

@@ -142,6 +142,7 @@ impl<'a> Watcher<'a> {
             last_write: Some(last_write),
             requests: counters.requests,
             requests_conflict: counters.conflicts,
+            requests_429: counters.refused,
             event_writes: self.event_writes,
             pods: self.pods.values().copied().collect(),
             staleness: self.ages.results(end),

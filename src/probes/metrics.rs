@@ -2,6 +2,7 @@
 //!
 //! Names are those of the real components; what has no counterpart begins with `kubesim_`.
 
+use crate::apiserver::flow_control::{LEVELS, LevelCounts};
 use crate::component::MetricSink;
 use crate::model::{Kind, Map, Name, Object, Time, Uid};
 use crate::plot::charts;
@@ -9,7 +10,17 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 41] = [
+    "apiserver_current_inflight_requests",
+    "apiserver_flowcontrol_current_executing_requests",
+    "apiserver_flowcontrol_current_executing_seats",
+    "apiserver_flowcontrol_current_inqueue_requests",
+    "apiserver_flowcontrol_current_limit_seats",
+    "apiserver_flowcontrol_dispatched_requests_total",
+    "apiserver_flowcontrol_rejected_requests_total",
+    "apiserver_request_duration_seconds",
+    "apiserver_request_duration_seconds_count",
+    "apiserver_request_duration_seconds_sum",
     "apiserver_request_total",
     "controller_reconcile_errors_total",
     "controller_reconcile_total",
@@ -24,6 +35,7 @@ pub const NAMES: [&str; 30] = [
     "kubelet_pod_start_duration_seconds_count",
     "kubelet_pod_start_duration_seconds_sum",
     "kubelet_running_pods",
+    "kubesim_apiserver_requests_in_work",
     charts::STALENESS,
     charts::PODS_STORED,
     charts::PODS_CACHED,
@@ -51,6 +63,7 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     }
     workloads(world, sink);
     requests(world, sink);
+    api_servers(world, sink);
     staleness(world, now, sink);
 }
 
@@ -61,6 +74,49 @@ fn requests(world: &World, sink: &mut dyn MetricSink) {
         let code = code.to_string();
         let labels = [("code", code.as_str()), ("resource", kind.info().plural), ("verb", *verb)];
         sink.sample("apiserver_request_total", &labels, *count as f64);
+    }
+}
+
+/// What the API servers take on and how long it takes, all servers together.
+fn api_servers(world: &World, sink: &mut dyn MetricSink) {
+    let servers = world.servers();
+    for (verb, kind, histogram) in servers.durations().sorted() {
+        let labels = [("resource", kind.info().plural), ("verb", verb)];
+        sink.sample("apiserver_request_duration_seconds_count", &labels, histogram.count() as f64);
+        sink.sample("apiserver_request_duration_seconds_sum", &labels, histogram.sum_seconds());
+        let labels = [("quantile", "0.99"), labels[0], labels[1]];
+        sink.sample("apiserver_request_duration_seconds", &labels, histogram.quantile_seconds(0.99));
+    }
+    let mut levels = [LevelCounts::default(); LEVELS.len()];
+    for server in servers.flow_controls() {
+        for (sum, counts) in levels.iter_mut().zip(server.counts()) {
+            sum.add(counts);
+        }
+        if let Some([reads, writes]) = server.in_flight() {
+            sink.sample("apiserver_current_inflight_requests", &[("request_kind", "readOnly")], f64::from(reads));
+            sink.sample("apiserver_current_inflight_requests", &[("request_kind", "mutating")], f64::from(writes));
+        }
+    }
+    for (config, level) in LEVELS.iter().zip(levels).filter(|(_, level)| level.was_used()) {
+        let labels = [("priority_level", config.text)];
+        sink.sample("apiserver_flowcontrol_current_executing_requests", &labels, f64::from(level.executing));
+        sink.sample("apiserver_flowcontrol_current_executing_seats", &labels, f64::from(level.seats_in_use));
+        sink.sample("apiserver_flowcontrol_current_inqueue_requests", &labels, f64::from(level.waiting));
+        sink.sample("apiserver_flowcontrol_current_limit_seats", &labels, f64::from(level.limit));
+        sink.sample("apiserver_flowcontrol_dispatched_requests_total", &labels, level.dispatched as f64);
+        for (reason, count) in [
+            ("concurrency-limit", level.rejected_concurrency),
+            ("queue-full", level.rejected_queue_full),
+            ("time-out", level.rejected_time_out),
+        ] {
+            if count > 0 {
+                let labels = [labels[0], ("reason", reason)];
+                sink.sample("apiserver_flowcontrol_rejected_requests_total", &labels, count as f64);
+            }
+        }
+    }
+    if let Some(in_work) = servers.in_work() {
+        sink.sample("kubesim_apiserver_requests_in_work", &[], in_work as f64);
     }
 }
 

@@ -23,6 +23,8 @@ pub struct RunFacts {
     pub requests: u64,
     /// See `requests`.
     pub requests_conflict: u64,
+    /// Those answered 429.
+    pub requests_429: u64,
     /// Writes of Kubernetes Events: the rows of events.csv.
     pub event_writes: u64,
     /// Every pod created after the start, in order of creation.
@@ -94,6 +96,7 @@ impl KpiCollector {
         kpis.count("pods_deleted_total", self.pods_removed);
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
+        kpis.count("requests_429", facts.requests_429);
         kpis.count("events_total", facts.event_writes);
         kpis.0
     }
@@ -107,7 +110,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 20] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -126,6 +129,7 @@ pub const NAMES: [&str; 19] = [
     "pods_deleted_total",
     "requests_total",
     "requests_conflict",
+    "requests_429",
     "events_total",
 ];
 

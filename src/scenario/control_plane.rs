@@ -4,22 +4,9 @@ use super::defaults;
 use super::flags::Flags;
 use super::resolve::World;
 use crate::model::{Distribution, Span};
-use crate::sim::plan::{
-    ComponentPlan, KubeletPlan, Latency, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan,
-};
+use crate::sim::plan::{ComponentPlan, KubeletPlan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan};
 
 impl World<'_> {
-    pub(super) fn latency(&self) -> Latency {
-        let plane = &self.file.control_plane;
-        let default = defaults::latency();
-        Latency {
-            request: plane.request.clone().unwrap_or(default.request),
-            commit: plane.commit.clone().unwrap_or(default.commit),
-            reply: plane.reply.clone().unwrap_or(default.reply),
-            watch: plane.watch.clone().unwrap_or(default.watch),
-        }
-    }
-
     pub(super) fn processes(&self) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);

@@ -33,6 +33,16 @@ pub const COMMIT: Span = Span::from_milliseconds(5);
 pub const REPLY: Span = Span::from_milliseconds(2);
 /// Commit to the informers' caches.
 pub const WATCH: Span = Span::from_milliseconds(5);
+/// `--max-requests-inflight`.
+pub const MAX_REQUESTS_INFLIGHT: u32 = 400;
+/// `--max-mutating-requests-inflight`.
+pub const MAX_MUTATING_REQUESTS_INFLIGHT: u32 = 200;
+/// `--request-timeout`.
+pub const REQUEST_TIMEOUT: Span = Span::from_seconds(60);
+/// Requests that an API server with a capacity carries out at full speed at the same time.
+pub const API_EXECUTORS: u32 = 4;
+/// What a crowd of requests costs an API server with a capacity.
+pub const API_CONTENTION: f64 = 0.1;
 /// Fixed part of a scheduling cycle.
 pub const SCHEDULING_CYCLE: Span = Span::from_milliseconds(1);
 /// More for each node looked at.
@@ -137,6 +147,19 @@ pub fn rows() -> Vec<Row> {
         row("`spec.controlPlane.apiServer.commit`", COMMIT, OURS, "commit to etcd, writes only"),
         row("`spec.controlPlane.apiServer.reply`", REPLY, OURS, "API server to client"),
         row("`spec.controlPlane.apiServer.watch`", WATCH, OURS, "commit to the informers' caches"),
+        row("`--max-requests-inflight`", MAX_REQUESTS_INFLIGHT, KUBERNETES, "seats of an API server, with the next"),
+        row("`--max-mutating-requests-inflight`", MAX_MUTATING_REQUESTS_INFLIGHT, KUBERNETES, "the same"),
+        row("`--enable-priority-and-fairness`", true, KUBERNETES, "seats are shared out by priority and fairness"),
+        row("`--request-timeout`", REQUEST_TIMEOUT, KUBERNETES, "a request waits for a seat a quarter of it at most"),
+        row("`spec.controlPlane.apiServer.capacity`", "without bound", OURS, "requests that a server does in a second"),
+        row("`spec.controlPlane.apiServer.capacity.executors`", API_EXECUTORS, OURS, "of them at full speed at a time"),
+        row(
+            "`spec.controlPlane.apiServer.capacity.contention`",
+            API_CONTENTION,
+            OURS,
+            "what a crowd costs, see docs/load.md",
+        ),
+        row("`spec.controlPlane.apiServer.lag`", Span::ZERO, OURS, "how far watch caches are behind etcd"),
         row(
             "`--min-resync-period`",
             MIN_RESYNC_PERIOD,

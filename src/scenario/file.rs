@@ -1,5 +1,6 @@
 //! The Scenario document: its fields, read one by one, with every mistake collected.
 
+use super::api_server::{self, ApiServerEntry};
 use super::defaults;
 use super::diagnostic::Code;
 use super::distribution;
@@ -63,14 +64,8 @@ pub struct ControlPlane {
     pub deployment_time: Option<Distribution>,
     /// `scheduler.flags`.
     pub scheduler: Flags,
-    /// `apiServer.request`, or `apiServer.latency`, which means the same.
-    pub request: Option<Distribution>,
-    /// `apiServer.commit`.
-    pub commit: Option<Distribution>,
-    /// `apiServer.reply`.
-    pub reply: Option<Distribution>,
-    /// `apiServer.watch`.
-    pub watch: Option<Distribution>,
+    /// `apiServer`.
+    pub api_server: ApiServerEntry,
 }
 
 /// An item of `spec.containers`.
@@ -251,18 +246,8 @@ fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
         }
         scheduler.finish();
     }
-    if let Some(mut server) = fields.get("apiServer").and_then(|entry| entry.fields()) {
-        server.later(&["capacity", "replicas", "lag", "flags", "flowControl"]);
-        let (latency, request) = (time(&mut server, "latency"), time(&mut server, "request"));
-        if latency.is_some() && request.is_some() {
-            let message = "latency and request exclude each other";
-            server.entry.problem(Code::Contradiction, message, Some("both are the time until the server acts".into()));
-        }
-        plane.request = latency.or(request);
-        plane.commit = time(&mut server, "commit");
-        plane.reply = time(&mut server, "reply");
-        plane.watch = time(&mut server, "watch");
-        server.finish();
+    if let Some(server) = fields.get("apiServer").and_then(|entry| entry.fields()) {
+        plane.api_server = api_server::read(server);
     }
     fields.finish();
     plane

@@ -7,7 +7,8 @@
 //! it to a Plan; [`control_plane`]: its processes), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
 //! when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
-pub mod control_plane;
+pub mod api_server;
+mod control_plane;
 pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;

@@ -307,6 +307,14 @@ impl Filler {
             for (word, time) in [("commit", usual.commit), ("reply", usual.reply), ("watch", usual.watch)] {
                 self.fill(server, path, word, distribution::write(&time));
             }
+            let usual = [
+                ("--max-requests-inflight", defaults::MAX_REQUESTS_INFLIGHT.to_string()),
+                ("--max-mutating-requests-inflight", defaults::MAX_MUTATING_REQUESTS_INFLIGHT.to_string()),
+                ("--enable-priority-and-fairness", true.to_string()),
+                ("--request-timeout", defaults::REQUEST_TIMEOUT.to_string()),
+            ];
+            self.flags(server, "apiServer", &usual);
+            self.fill(server, path, "replicas", json!(1));
         }
         if let Some(manager) = Filler::mapping(plane, "controllerManager") {
             let limit = defaults::CONTROLLER_MANAGER_CLIENT;

@@ -11,8 +11,8 @@ use crate::component::{Context, Delta, Purpose, WatchSpec, draw_span};
 use crate::model::{ApiResult, Distribution, Key, Kind, Name, Span};
 
 use super::plan::{
-    ArrivalsPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions, Plan, ProcessPlan,
-    QueuePlan, ResyncPlan,
+    ApiServerSettings, ArrivalsPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    Plan, ProcessPlan, QueuePlan, ResyncPlan,
 };
 
 const BETWEEN: Purpose = Purpose("between-arrivals");
@@ -91,6 +91,7 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         objects: Vec::new(),
         latency: Latency::ZERO,
         process_latency: Vec::new(),
+        api_server: ApiServerSettings::UNLIMITED,
         processes: vec![process],
         containers: ContainerTimes::ZERO,
         timeline: Vec::new(),

@@ -28,6 +28,7 @@ use super::event::ProcessIndex;
 use super::faults::Faults;
 use super::lockstep::PodDouble;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
+use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
 
 /// Name of the process that carries out the timeline.
@@ -51,6 +52,7 @@ impl World {
             draws: WorldDraws(KeyedDraws { seed: plan.seed, replication: plan.replication }),
             faults: Faults::new(plan.clone()),
             requests: Requests::default(),
+            servers: Servers::new(&plan),
             next_record: 1,
             counters: Counters::default(),
             answers: Map::default(),

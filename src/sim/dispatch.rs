@@ -10,6 +10,7 @@ use crate::model::{Action, Cause, Name, RecordId, Request, Span};
 
 use super::event::{ComponentIndex, Event, ProcessIndex, TimerEvent};
 use super::physical::Asked;
+use super::servers::AtServer;
 use super::world::{InFlight, Sender, World};
 
 /// Latency of requests; the parts of one request share the occurrence.
@@ -121,7 +122,9 @@ impl World {
         };
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
-        let flight = InFlight { process, incarnation, sender, request, cause, handed_at, draw, result: None };
+        let at_server = AtServer::default();
+        let flight =
+            InFlight { process, incarnation, sender, row, request, cause, handed_at, draw, result: None, at_server };
         self.depart(flight, wait);
     }
 
@@ -144,8 +147,10 @@ impl World {
 
     fn depart(&mut self, request: InFlight, wait: Span) {
         let (entity, occurrence) = request.draw;
-        let latency = super::build::latency_of(&self.plan, &self.processes[request.process].name).request.clone();
-        let travel = crate::component::draw_span(&mut self.draws, &latency, REQUEST_LATENCY, entity, occurrence * 4);
+        let by_verb = self.plan.api_server.request_by_verb.get(request.request.verb());
+        let latency = by_verb
+            .unwrap_or_else(|| &super::build::latency_of(&self.plan, &self.processes[request.process].name).request);
+        let travel = crate::component::draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4);
         let at = self.calendar.now() + wait + travel;
         let id = self.requests.insert(request);
         self.calendar.schedule(at, Nature::Work, Event::RequestArrives(id));

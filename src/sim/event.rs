@@ -16,6 +16,8 @@ pub enum Event {
     RequestArrives(RequestId),
     /// A write is committed to etcd.
     Commit(RequestId),
+    /// An API server goes on with requests that it works on or holds back.
+    ServerWakes(u16),
     /// A reply reaches its client.
     ReplyArrives(RequestId),
     /// Changes reach an informer.

@@ -16,8 +16,8 @@ use crate::model::{
 };
 
 use super::plan::{
-    AdmissionLimit, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions, Plan, PodDoublePlan,
-    ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
+    AdmissionLimit, ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    Plan, PodDoublePlan, ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
 };
 
 /// 2000-01-01T00:00:00Z, where the controller recordings start.
@@ -58,6 +58,7 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         objects: objects.iter().cloned().map(Arc::new).collect(),
         latency: Latency::ZERO,
         process_latency: Vec::new(),
+        api_server: ApiServerSettings::UNLIMITED,
         processes: vec![
             process("kube-controller-manager", components),
             process("double", vec![ComponentPlan::PodDouble(double(case))]),

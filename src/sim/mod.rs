@@ -21,6 +21,7 @@ pub mod plan;
 mod reflect;
 mod requests;
 pub mod run;
+pub mod servers;
 mod streams;
 #[cfg(test)]
 mod tests;

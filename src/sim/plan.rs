@@ -11,6 +11,8 @@ pub use crate::client::queue_settings::{
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
+pub use crate::apiserver::settings::{ApiServerSettings, Capacity, Limits, VerbTimes};
+
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
 
@@ -41,6 +43,8 @@ pub struct Plan {
     pub latency: Latency,
     /// Latencies of single processes, by name, where they differ.
     pub process_latency: Vec<(String, Latency)>,
+    /// What the API servers take on and can do.
+    pub api_server: ApiServerSettings,
     /// What runs.
     pub processes: Vec<ProcessPlan>,
     /// How the physical world behaves.

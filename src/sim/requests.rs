@@ -12,8 +12,13 @@ use super::event::{Event, RequestId};
 use super::world::World;
 
 impl World {
-    /// A request reaches the API server: reads are answered, writes go on to etcd.
+    /// A request reaches the API server.
     pub(super) fn request_arrives(&mut self, id: RequestId) {
+        self.admit(id);
+    }
+
+    /// The server has done its work on a request: reads are answered, writes go on to etcd.
+    pub(super) fn worked_on(&mut self, id: RequestId) {
         let request = self.requests.get_mut(id);
         if !request.request.is_write() {
             return self.execute(id);
@@ -27,6 +32,13 @@ impl World {
                 self.calendar.schedule(at, Nature::Work, Event::Commit(id));
             }
         }
+    }
+
+    /// A write takes effect, and its server may go on with others.
+    pub(super) fn commit(&mut self, id: RequestId) {
+        let server = self.requests.get_mut(id).at_server.server;
+        self.execute(id);
+        self.look_after(server);
     }
 
     /// The request takes effect; its reply sets out.
@@ -70,8 +82,21 @@ impl World {
         }
     }
 
-    /// The reply sets out.
+    /// A request is answered without having had any effect: the request stays with its sender, who may send it again.
+    pub(super) fn answer_without_effect(&mut self, id: RequestId, result: ApiResult) {
+        let flight = self.requests.get_mut(id);
+        let (process, cause, request) = (flight.process, flight.cause, flight.request.clone());
+        self.counters.requests += 1;
+        self.count(&request, &result, request.kind());
+        let key = Some(request.key()).filter(|key| !key.name.is_empty());
+        let record = self.note(cause, Some(process), action_of(&request), key, detail_of(&result));
+        self.name_component(id);
+        self.reply(id, result, record);
+    }
+
+    /// The reply sets out, and the seats of its request are free.
     pub(super) fn reply(&mut self, id: RequestId, result: ApiResult, record: RecordId) {
+        self.leave_server(id);
         let flight = self.requests.get_mut(id);
         flight.cause = record;
         flight.result = Some(result);

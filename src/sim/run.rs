@@ -102,7 +102,8 @@ impl World {
         self.counters.events += 1;
         match event {
             Event::RequestArrives(id) => self.request_arrives(id),
-            Event::Commit(id) => self.execute(id),
+            Event::Commit(id) => self.commit(id),
+            Event::ServerWakes(server) => self.server_wakes(server),
             Event::ReplyArrives(id) => {
                 let request = self.requests.remove(id);
                 self.deliver_reply(request);

@@ -15,6 +15,7 @@ use crate::plant::Plant;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::Faults;
 use super::plan::Plan;
+use super::servers::{AtServer, Servers};
 
 /// A world.
 #[derive(Clone)]
@@ -28,6 +29,7 @@ pub struct World {
     pub(super) draws: WorldDraws,
     pub(super) faults: Faults,
     pub(super) requests: Requests,
+    pub(super) servers: Servers,
     pub(super) next_record: u64,
     pub(super) counters: Counters,
     /// Answers by verb, kind and code: `apiserver_request_total`.
@@ -61,6 +63,8 @@ pub struct Counters {
     pub requests: u64,
     /// Of these, answered by 409.
     pub conflicts: u64,
+    /// Of these, refused by flow control: 429.
+    pub refused: u64,
     /// Reconciles begun.
     pub reconciles: u64,
     /// Retries: reconciles that ended in an error.
@@ -111,6 +115,8 @@ pub struct InFlight {
     pub incarnation: u64,
     /// Who in it.
     pub sender: Sender,
+    /// Which of its clients.
+    pub row: crate::component::ClientRow,
     /// The request.
     pub request: Request,
     /// The record that made it be sent; after the commit, the record of the request itself.
@@ -121,6 +127,8 @@ pub struct InFlight {
     pub draw: (u64, u64),
     /// The reply on its way.
     pub result: Option<ApiResult>,
+    /// Where it is with its API server.
+    pub at_server: AtServer,
 }
 
 /// Requests in flight, by number.
@@ -201,6 +209,11 @@ impl World {
     /// Answers of the API server by verb, kind and HTTP code.
     pub fn answers(&self) -> impl Iterator<Item = (&(&'static str, Kind, u16), &u64)> {
         self.answers.iter()
+    }
+
+    /// The API servers, for metrics.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// The API server with the truth, for probes and invariants.

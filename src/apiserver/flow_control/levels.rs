@@ -126,6 +126,8 @@ pub enum Distinguisher {
 pub struct Schema {
     /// Its name.
     pub name: &'static str,
+    /// `matchingPrecedence`: lower ones are asked first.
+    pub precedence: u32,
     /// Its level.
     pub level: LevelName,
     /// What tells its flows apart.
@@ -135,21 +137,21 @@ pub struct Schema {
 /// The schema of a request about this kind, in the order of precedence.
 pub fn schema_of(identity: Identity, kind: Kind) -> Schema {
     use Distinguisher::{Namespace, User};
-    let schema = |name, level, by| Schema { name, level, by };
+    let schema = |name, precedence, level, by| Schema { name, precedence, level, by };
     match (identity, kind) {
-        (Identity::Master, _) => schema("exempt", LevelName::Exempt, User),
+        (Identity::Master, _) => schema("exempt", 1, LevelName::Exempt, User),
         (Identity::ControllerManager | Identity::Scheduler | Identity::SystemServiceAccount, Kind::Lease) => {
-            schema("system-leader-election", LevelName::LeaderElection, User)
+            schema("system-leader-election", 100, LevelName::LeaderElection, User)
         }
-        (Identity::Node, Kind::Node | Kind::Lease) => schema("system-node-high", LevelName::NodeHigh, User),
-        (Identity::Node, _) => schema("system-nodes", LevelName::System, User),
-        (Identity::ControllerManager, _) => schema("kube-controller-manager", LevelName::WorkloadHigh, Namespace),
-        (Identity::Scheduler, _) => schema("kube-scheduler", LevelName::WorkloadHigh, Namespace),
+        (Identity::Node, Kind::Node | Kind::Lease) => schema("system-node-high", 400, LevelName::NodeHigh, User),
+        (Identity::Node, _) => schema("system-nodes", 500, LevelName::System, User),
+        (Identity::ControllerManager, _) => schema("kube-controller-manager", 800, LevelName::WorkloadHigh, Namespace),
+        (Identity::Scheduler, _) => schema("kube-scheduler", 800, LevelName::WorkloadHigh, Namespace),
         (Identity::SystemServiceAccount, _) => {
-            schema("kube-system-service-accounts", LevelName::WorkloadHigh, Namespace)
+            schema("kube-system-service-accounts", 900, LevelName::WorkloadHigh, Namespace)
         }
-        (Identity::ServiceAccount, _) => schema("service-accounts", LevelName::WorkloadLow, User),
-        (Identity::User, _) => schema("global-default", LevelName::GlobalDefault, User),
+        (Identity::ServiceAccount, _) => schema("service-accounts", 9000, LevelName::WorkloadLow, User),
+        (Identity::User, _) => schema("global-default", 9900, LevelName::GlobalDefault, User),
     }
 }
 

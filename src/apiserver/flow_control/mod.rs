@@ -100,6 +100,13 @@ pub struct Woken {
     pub timed_out: Vec<(u32, u32)>,
 }
 
+impl Woken {
+    /// Whether nobody was.
+    pub fn is_empty(&self) -> bool {
+        self.served.is_empty() && self.timed_out.is_empty()
+    }
+}
+
 /// Counts of a level, for metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LevelCounts {
@@ -119,6 +126,26 @@ pub struct LevelCounts {
     pub seats_in_use: u32,
     /// Seats it may use.
     pub limit: u32,
+}
+
+impl LevelCounts {
+    /// The counts of several servers together.
+    pub fn add(&mut self, other: LevelCounts) {
+        self.dispatched += other.dispatched;
+        self.rejected_queue_full += other.rejected_queue_full;
+        self.rejected_concurrency += other.rejected_concurrency;
+        self.rejected_time_out += other.rejected_time_out;
+        self.waiting += other.waiting;
+        self.executing += other.executing;
+        self.seats_in_use += other.seats_in_use;
+        self.limit += other.limit;
+    }
+
+    /// Whether a request has come to the level.
+    pub fn was_used(&self) -> bool {
+        self.dispatched + self.rejected_queue_full + self.rejected_concurrency + self.rejected_time_out > 0
+            || self.waiting > 0
+    }
 }
 
 /// The flow control of one server.

@@ -16,6 +16,10 @@ enum Effect {
     DeploymentSyncs,
     Qps,
     Burst,
+    MaxRequestsInflight,
+    MaxMutatingRequestsInflight,
+    PriorityAndFairness,
+    RequestTimeout,
 }
 
 /// A component with flags.
@@ -25,6 +29,8 @@ pub enum FlagTable {
     ControllerManager,
     /// kube-scheduler
     Scheduler,
+    /// kube-apiserver
+    ApiServer,
 }
 
 const CONTROLLER_MANAGER: &[(&str, Effect)] = &[
@@ -37,6 +43,13 @@ const CONTROLLER_MANAGER: &[(&str, Effect)] = &[
 ];
 
 const SCHEDULER: &[(&str, Effect)] = &[("--kube-api-qps", Effect::Qps), ("--kube-api-burst", Effect::Burst)];
+
+const API_SERVER: &[(&str, Effect)] = &[
+    ("--max-requests-inflight", Effect::MaxRequestsInflight),
+    ("--max-mutating-requests-inflight", Effect::MaxMutatingRequestsInflight),
+    ("--enable-priority-and-fairness", Effect::PriorityAndFairness),
+    ("--request-timeout", Effect::RequestTimeout),
+];
 
 /// Real flags of both components without an effect in this version.
 const COMMON_WITHOUT_EFFECT: &[&str] = &[
@@ -155,12 +168,107 @@ const CONTROLLER_MANAGER_WITHOUT_EFFECT: &[&str] = &[
 const SCHEDULER_WITHOUT_EFFECT: &[&str] =
     &["--config", "--pod-max-in-unschedulable-pods-duration", "--write-config-to"];
 
+/// Real flags of kube-apiserver without an effect in this version.
+const API_SERVER_WITHOUT_EFFECT: &[&str] = &[
+    "--admission-control-config-file",
+    "--advertise-address",
+    "--allow-privileged",
+    "--anonymous-auth",
+    "--api-audiences",
+    "--apiserver-count",
+    "--audit-log-maxage",
+    "--audit-log-maxbackup",
+    "--audit-log-maxsize",
+    "--audit-log-path",
+    "--audit-policy-file",
+    "--audit-webhook-config-file",
+    "--authentication-config",
+    "--authorization-config",
+    "--authorization-mode",
+    "--bind-address",
+    "--cert-dir",
+    "--client-ca-file",
+    "--cloud-provider",
+    "--contention-profiling",
+    "--cors-allowed-origins",
+    "--default-not-ready-toleration-seconds",
+    "--default-unreachable-toleration-seconds",
+    "--default-watch-cache-size",
+    "--delete-collection-workers",
+    "--disable-admission-plugins",
+    "--emulated-version",
+    "--enable-admission-plugins",
+    "--enable-aggregator-routing",
+    "--enable-bootstrap-token-auth",
+    "--enable-garbage-collector",
+    "--encryption-provider-config",
+    "--endpoint-reconciler-type",
+    "--etcd-cafile",
+    "--etcd-certfile",
+    "--etcd-compaction-interval",
+    "--etcd-keyfile",
+    "--etcd-prefix",
+    "--etcd-servers",
+    "--etcd-servers-overrides",
+    "--event-ttl",
+    "--external-hostname",
+    "--feature-gates",
+    "--goaway-chance",
+    "--http2-max-streams-per-connection",
+    "--kubelet-certificate-authority",
+    "--kubelet-client-certificate",
+    "--kubelet-client-key",
+    "--kubelet-preferred-address-types",
+    "--kubelet-timeout",
+    "--lease-reuse-duration-seconds",
+    "--livez-grace-period",
+    "--logging-format",
+    "--max-connection-bytes-per-sec",
+    "--min-request-timeout",
+    "--oidc-client-id",
+    "--oidc-issuer-url",
+    "--profiling",
+    "--proxy-client-cert-file",
+    "--proxy-client-key-file",
+    "--requestheader-allowed-names",
+    "--requestheader-client-ca-file",
+    "--requestheader-extra-headers-prefix",
+    "--requestheader-group-headers",
+    "--requestheader-username-headers",
+    "--runtime-config",
+    "--secure-port",
+    "--service-account-issuer",
+    "--service-account-jwks-uri",
+    "--service-account-key-file",
+    "--service-account-lookup",
+    "--service-account-signing-key-file",
+    "--service-cluster-ip-range",
+    "--service-node-port-range",
+    "--shutdown-delay-duration",
+    "--shutdown-send-retry-after",
+    "--shutdown-watch-termination-grace-period",
+    "--storage-backend",
+    "--storage-media-type",
+    "--tls-cert-file",
+    "--tls-cipher-suites",
+    "--tls-min-version",
+    "--tls-private-key-file",
+    "--token-auth-file",
+    "--tracing-config-file",
+    "--v",
+    "-v",
+    "--vmodule",
+    "--watch-cache",
+    "--watch-cache-sizes",
+];
+
 impl FlagTable {
     /// Name of the binary.
     pub fn component(self) -> &'static str {
         match self {
             FlagTable::ControllerManager => "kube-controller-manager",
             FlagTable::Scheduler => "kube-scheduler",
+            FlagTable::ApiServer => "kube-apiserver",
         }
     }
 
@@ -168,6 +276,7 @@ impl FlagTable {
         match self {
             FlagTable::ControllerManager => Special::ControllerManagerFlag,
             FlagTable::Scheduler => Special::SchedulerFlag,
+            FlagTable::ApiServer => Special::ApiServerFlag,
         }
     }
 
@@ -180,15 +289,17 @@ impl FlagTable {
         match self {
             FlagTable::ControllerManager => CONTROLLER_MANAGER,
             FlagTable::Scheduler => SCHEDULER,
+            FlagTable::ApiServer => API_SERVER,
         }
     }
 
     fn without_effect(self) -> impl Iterator<Item = &'static str> + Clone {
-        let own = match self {
-            FlagTable::ControllerManager => CONTROLLER_MANAGER_WITHOUT_EFFECT,
-            FlagTable::Scheduler => SCHEDULER_WITHOUT_EFFECT,
+        let (common, own) = match self {
+            FlagTable::ControllerManager => (COMMON_WITHOUT_EFFECT, CONTROLLER_MANAGER_WITHOUT_EFFECT),
+            FlagTable::Scheduler => (COMMON_WITHOUT_EFFECT, SCHEDULER_WITHOUT_EFFECT),
+            FlagTable::ApiServer => (&[][..], API_SERVER_WITHOUT_EFFECT),
         };
-        COMMON_WITHOUT_EFFECT.iter().chain(own).copied()
+        common.iter().chain(own).copied()
     }
 }
 
@@ -207,6 +318,14 @@ pub struct Flags {
     pub qps: Option<f64>,
     /// `--kube-api-burst`.
     pub burst: Option<i64>,
+    /// `--max-requests-inflight`.
+    pub max_requests_inflight: Option<u32>,
+    /// `--max-mutating-requests-inflight`.
+    pub max_mutating_requests_inflight: Option<u32>,
+    /// `--enable-priority-and-fairness`.
+    pub priority_and_fairness: Option<bool>,
+    /// `--request-timeout`.
+    pub request_timeout: Option<Span>,
 }
 
 /// Reads a list of flags, `--flag=value`, `--flag value`, or flag and value as two items.
@@ -246,8 +365,15 @@ pub fn read(list: &Entry<'_>, table: FlagTable) -> Flags {
 }
 
 fn set(flags: &mut Flags, effect: Effect, value: Option<&str>) -> Result<(), &'static str> {
+    if effect == Effect::PriorityAndFairness {
+        // A truth value may be left out, as with every flag of Go's.
+        let truth = value.unwrap_or("true").parse::<bool>();
+        flags.priority_and_fairness = Some(truth.map_err(|_| "true or false")?);
+        return Ok(());
+    }
     let value = value.ok_or("given a value")?;
     let workers = || value.parse::<u32>().ok().filter(|workers| *workers > 0).ok_or("a whole number above zero");
+    let count = || value.parse::<u32>().map_err(|_| "a whole number from zero");
     match effect {
         Effect::MinResyncPeriod => {
             let ns = go_duration::parse(value).ok().filter(|ns| *ns >= 0).ok_or("a duration such as 12h or 5m")?;
@@ -256,6 +382,13 @@ fn set(flags: &mut Flags, effect: Effect, value: Option<&str>) -> Result<(), &'s
         Effect::GcSyncs => flags.gc_syncs = Some(workers()?),
         Effect::ReplicasetSyncs => flags.replicaset_syncs = Some(workers()?),
         Effect::DeploymentSyncs => flags.deployment_syncs = Some(workers()?),
+        Effect::MaxRequestsInflight => flags.max_requests_inflight = Some(count()?),
+        Effect::MaxMutatingRequestsInflight => flags.max_mutating_requests_inflight = Some(count()?),
+        Effect::RequestTimeout => {
+            let ns = go_duration::parse(value).ok().filter(|ns| *ns > 0).ok_or("a duration above zero such as 1m")?;
+            flags.request_timeout = Some(Span(ns));
+        }
+        Effect::PriorityAndFairness => {}
         Effect::Qps => {
             let qps = value.parse::<f64>().ok().filter(|qps| qps.is_finite() && *qps != 0.0);
             flags.qps = Some(qps.ok_or("a number other than zero (negative for no limit)")?);

@@ -34,7 +34,20 @@ spec:
       reconcileTime: {replicaset: 1ms, deployment: 1ms}
     scheduler:
       flags: ["--kube-api-qps=5"]
-    apiServer: {request: 2ms, commit: 5ms, reply: 2ms, watch: 5ms}
+    apiServer:
+      request: 2ms
+      latencyByVerb: {get: 1ms, list: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
+      commit: 5ms
+      reply: 2ms
+      watch: 5ms
+      flags: ["--max-requests-inflight=400"]
+      replicas: 2
+      capacity:
+        work: 1ms
+        workByVerb: {get: 1ms, list: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
+        executors: 4
+        contention: 0.1
+      lag: [0s, 1s]
   containers:
   - {of: deployment/api, pull: {uniform: [2s, 5s]}, start: {lognormal: {p50: 3s, p99: 12s}}, ready: {exponential: 1s}}
   - {of: deployment/api, start: {normal: {mean: 1s, sd: 100ms}}, stop: {choice: [1s, {weight: 3, of: 2s}]}}
@@ -68,7 +81,13 @@ spec:
 apiVersion: kubesim.dev/v1alpha1
 kind: Scenario
 spec:
-  controlPlane: {apiServer: {latency: 2ms}}
+  controlPlane: {apiServer: {capacity: {requestsPerSecond: 200}}}
+"#,
+    r#"
+apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+spec:
+  controlPlane: {apiServer: {latency: 2ms, capacity: 200, lag: 1s}}
   sweep: {minimise: convergence_seconds, maximise: [pods_created_total]}
 "#,
 ];

@@ -54,6 +54,8 @@ pub enum Special {
     Taint,
     /// A flag of kube-controller-manager.
     ControllerManagerFlag,
+    /// A flag of kube-apiserver.
+    ApiServerFlag,
     /// A flag of kube-scheduler.
     SchedulerFlag,
     /// Lists of manifests by the name of a file.

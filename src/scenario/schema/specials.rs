@@ -33,6 +33,7 @@ impl Special {
             Special::Taint => "taint",
             Special::ControllerManagerFlag => "controllerManagerFlag",
             Special::SchedulerFlag => "schedulerFlag",
+            Special::ApiServerFlag => "apiServerFlag",
         })
     }
 
@@ -85,6 +86,7 @@ impl Special {
             }),
             Special::ControllerManagerFlag => flags(FlagTable::ControllerManager),
             Special::SchedulerFlag => flags(FlagTable::Scheduler),
+            Special::ApiServerFlag => flags(FlagTable::ApiServer),
         }
     }
 }
