@@ -59,6 +59,8 @@ pub enum Action {
     List,
     /// Lease renewals answered.
     Renew,
+    /// A client did not give an answer to its caller: it tries again, or has given the call up.
+    Retry,
     /// The object is gone from the store.
     Remove,
     /// The scheduler took a pod.
@@ -103,6 +105,7 @@ impl Action {
             Action::Get => "get",
             Action::List => "list",
             Action::Renew => "renew",
+            Action::Retry => "retry",
             Action::Remove => "remove",
             Action::Schedule => "schedule",
             Action::Assume => "assume",

@@ -18,6 +18,10 @@ pub enum Event {
     Commit(RequestId),
     /// A reply reaches its client.
     ReplyArrives(RequestId),
+    /// A client tries a request again.
+    RequestRetries(RequestId),
+    /// A client gives a request up.
+    RequestTimesOut(RequestId),
     /// Changes reach an informer.
     WatchBatch(WatchId),
     /// A watch is told the newest version (one timer for all watches).

@@ -26,6 +26,7 @@ impl World {
         owner.started = false;
         owner.incarnation += 1;
         owner.lists = 0;
+        owner.client_requests.clear();
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
         for slot in &mut owner.components {

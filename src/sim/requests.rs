@@ -50,7 +50,11 @@ impl World {
         };
         let kind = request.kind();
         self.count(&request, &executed.result, kind);
-        let noted = self.note(cause, Some(process), action, key.clone(), detail_of(&executed.result));
+        let detail = match &executed.result {
+            Ok(_) => self.requests.get_mut(id).client.detail(),
+            Err(_) => detail_of(&executed.result),
+        };
+        let noted = self.note(cause, Some(process), action, key.clone(), detail);
         debug_assert_eq!(noted, record, "the writer used the number of this record");
         self.name_component(id);
         if was_there && let Some(key) = key.filter(|key| self.api.truth().get(key).is_none()) {
@@ -61,6 +65,10 @@ impl World {
         }
         let flight = self.requests.get_mut(id);
         flight.cause = record;
+        if executed.result.is_err() {
+            // The client may send it again.
+            flight.request = request;
+        }
         flight.result = Some(executed.result);
         let (entity, occurrence) = flight.draw;
         let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
@@ -74,7 +82,7 @@ impl World {
     }
 
     /// Puts the sender's name on the record just made.
-    fn name_component(&mut self, id: RequestId) {
+    pub(super) fn name_component(&mut self, id: RequestId) {
         let flight = self.requests.get_mut(id);
         let name = match flight.sender {
             super::world::Sender::Component { component, .. } | super::world::Sender::Recorder { component, .. } => {
