@@ -37,10 +37,19 @@ pub struct Process {
     pub informers: Informers,
     /// Its components.
     pub components: Vec<ComponentSlot>,
+    /// Answers its clients have received, by HTTP method and status (0 for none): `rest_client_requests_total`.
+    pub client_requests: Map<(&'static str, u16), u64>,
     /// Lists its informers have asked for: occurrences of latency draws.
     pub lists: u64,
     /// Rate limit of the client of its informers; `None` for none.
     pub informer_client: Option<TokenBucket>,
+}
+
+impl Process {
+    /// Whether it still is what it was in this incarnation: it runs and has not been restarted.
+    pub fn is(&self, incarnation: u64) -> bool {
+        self.alive && self.incarnation == incarnation
+    }
 }
 
 /// A component in its process.

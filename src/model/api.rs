@@ -250,8 +250,12 @@ pub enum Reason {
     ServiceUnavailable,
     /// 504
     Timeout,
-    /// No answer: the connection was refused or lost.
+    /// No answer: the connection was lost; whether the request took effect is not known.
     ConnectionLost,
+    /// No answer: nobody listens.
+    ConnectionRefused,
+    /// No answer in the time that the client gives a call.
+    DeadlineExceeded,
 }
 
 /// A failure, as the client sees it.
@@ -290,7 +294,7 @@ impl ApiError {
             Reason::InternalError => 500,
             Reason::ServiceUnavailable => 503,
             Reason::Timeout => 504,
-            Reason::ConnectionLost => 0,
+            Reason::ConnectionLost | Reason::ConnectionRefused | Reason::DeadlineExceeded => 0,
         }
     }
 }

@@ -61,6 +61,8 @@ pub enum Action {
     Watch,
     /// Lease renewals answered.
     Renew,
+    /// A client did not give an answer to its caller: it tries again, or has given the call up.
+    Retry,
     /// The object is gone from the store.
     Remove,
     /// The scheduler took a pod.
@@ -106,6 +108,7 @@ impl Action {
             Action::List => "list",
             Action::Watch => "watch",
             Action::Renew => "renew",
+            Action::Retry => "retry",
             Action::Remove => "remove",
             Action::Schedule => "schedule",
             Action::Assume => "assume",

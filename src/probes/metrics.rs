@@ -3,6 +3,7 @@
 //! Names are those of the real components; what has no counterpart begins with `kubesim_`.
 
 use crate::apiserver::flow_control::{LEVELS, LevelCounts};
+use crate::client::process::Process;
 use crate::component::MetricSink;
 use crate::model::{Kind, Map, Name, Object, Time, Uid};
 use crate::plot::charts;
@@ -10,7 +11,7 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 41] = [
+pub const NAMES: [&str; 42] = [
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_executing_seats",
@@ -39,6 +40,7 @@ pub const NAMES: [&str; 41] = [
     charts::STALENESS,
     charts::PODS_STORED,
     charts::PODS_CACHED,
+    "rest_client_requests_total",
     "scheduler_pending_pods",
     "scheduler_schedule_attempts_total",
     "scheduler_scheduling_attempt_duration_seconds_count",
@@ -60,11 +62,23 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
         for slot in &process.components {
             slot.component.metrics(now, sink);
         }
+        client_requests(process, sink);
     }
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
     staleness(world, now, sink);
+}
+
+/// What the clients of a process have received. Upstream's label `host` is left out: there is one API server.
+fn client_requests(process: &Process, sink: &mut dyn MetricSink) {
+    let mut answers: Vec<_> = process.client_requests.iter().collect();
+    answers.sort();
+    for ((method, code), count) in answers {
+        let code = if *code == 0 { "<error>".to_string() } else { code.to_string() };
+        let labels = [("code", code.as_str()), ("method", *method), ("process", process.name.as_str())];
+        sink.sample("rest_client_requests_total", &labels, *count as f64);
+    }
 }
 
 fn requests(world: &World, sink: &mut dyn MetricSink) {

@@ -25,6 +25,7 @@ impl World<'_> {
             components,
             resync: ResyncPlan::Never,
             client,
+            request_timeout: None,
             events_client,
         };
         let controllers = vec![

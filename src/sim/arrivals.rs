@@ -76,6 +76,7 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         components: vec![ComponentPlan::Arrivals(ArrivalsPlan { queue, between, count })],
         resync: ResyncPlan::Never,
         client: None,
+        request_timeout: None,
         events_client: None,
     };
     Plan {

@@ -127,6 +127,7 @@ fn stopped(name: &str) -> Process {
         started: false,
         informers: Informers::new(),
         components: Vec::new(),
+        client_requests: Map::default(),
         lists: 0,
         informer_client: None,
     }

@@ -2,19 +2,23 @@
 
 use crate::client::event_recorder::{EventRecorder, Report};
 use crate::client::process::ClientUse;
+use crate::client::rest::Departure;
 use crate::client::token_bucket::TokenBucket;
 use crate::component::{ClientRow, Context, Effect, Input, Outbox, Purpose};
 use crate::engine::calendar::Nature;
 use crate::model::name::hash_text;
 use crate::model::{Action, Cause, Name, RecordId, Request, Span};
 
-use super::event::{ComponentIndex, Event, ProcessIndex, TimerEvent};
+use super::client_calls::ClientCall;
+use super::event::{ComponentIndex, Event, ProcessIndex, RequestId, TimerEvent};
 use super::physical::Asked;
 use super::servers::AtServer;
 use super::world::{InFlight, Sender, World};
 
 /// Latency of requests; the parts of one request share the occurrence.
 pub(super) const REQUEST_LATENCY: Purpose = Purpose("request-latency");
+/// What an attempt adds to the entity of its draws (an odd number, 2^64 over the golden ratio).
+const ANOTHER_ATTEMPT: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl World {
     /// A component handles an input; its records and effects follow at once.
@@ -116,16 +120,17 @@ impl World {
         cause: Cause,
     ) {
         let handed_at = self.calendar.now();
-        let wait = match sender {
-            Sender::Reflector(_) => self.reserve_for_informer(process, &request),
-            _ => self.reserve(process, row, usage, &sender),
-        };
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
+        let client = ClientCall::new(&request, (row, usage), self.plan.processes[process].request_timeout);
         let at_server = AtServer::default();
         let flight =
-            InFlight { process, incarnation, sender, row, request, cause, handed_at, draw, result: None, at_server };
-        self.depart(flight, wait);
+            InFlight { process, incarnation, sender, request, cause, handed_at, client, draw, result: None, at_server };
+        let id = self.requests.insert(flight);
+        match self.next_departure(id) {
+            Departure::After(wait) => self.depart(id, wait),
+            Departure::TooLate => unreachable!("a call has no deadline before it has left"),
+        }
     }
 
     /// For whom the latencies of a request are drawn, and its how-manieth of this verb it is.
@@ -145,45 +150,56 @@ impl World {
         (entity, (owner.incarnation << 32) | *count)
     }
 
-    fn depart(&mut self, request: InFlight, wait: Span) {
-        let (entity, occurrence) = request.draw;
-        let by_verb = self.plan.api_server.request_by_verb.get(request.request.verb());
+    /// The attempt leaves after its wait for a token and arrives after its way.
+    pub(super) fn depart(&mut self, id: RequestId, wait: Span) {
+        let now = self.calendar.now();
+        let flight = self.requests.get_mut(id);
+        flight.client.throttled = wait;
+        if flight.client.call.attempts() > 1 {
+            // A latency of its own: that of an attempt, whoever else sends something meanwhile.
+            flight.draw.0 = flight.draw.0.wrapping_add(ANOTHER_ATTEMPT);
+        } else if let Some(deadline) = flight.client.call.deadline() {
+            let event = self.calendar.schedule(deadline, Nature::Work, Event::RequestTimesOut(id));
+            flight.client.time_out = Some(event);
+        }
+        let (entity, occurrence) = flight.draw;
+        let by_verb = self.plan.api_server.request_by_verb.get(flight.client.verb);
         let latency = by_verb
-            .unwrap_or_else(|| &super::build::latency_of(&self.plan, &self.processes[request.process].name).request);
+            .unwrap_or_else(|| &super::build::latency_of(&self.plan, &self.processes[flight.process].name).request);
         let travel = crate::component::draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4);
-        let at = self.calendar.now() + wait + travel;
-        let id = self.requests.insert(request);
-        self.calendar.schedule(at, Nature::Work, Event::RequestArrives(id));
+        self.calendar.schedule(now + wait + travel, Nature::Work, Event::RequestArrives(id));
     }
 
-    /// How long the client's rate limiter holds the request back.
-    fn reserve(&mut self, process: ProcessIndex, row: ClientRow, usage: ClientUse, sender: &Sender) -> Span {
-        let component = match sender {
-            Sender::Component { component, .. } | Sender::Recorder { component, .. } => *component,
-            Sender::Reflector(_) => return Span::ZERO,
+    /// How long the client's rate limiter holds the next attempt back.
+    pub(super) fn next_departure(&mut self, id: RequestId) -> Departure {
+        let now = self.calendar.now();
+        let flight = self.requests.get_mut(id);
+        let component = match flight.sender {
+            Sender::Component { component, .. } | Sender::Recorder { component, .. } => component,
+            // The informers of a process have a client of their own.
+            Sender::Reflector(_) => {
+                let bucket = self.processes[flight.process].informer_client.as_mut();
+                return flight.client.call.depart(now, bucket);
+            }
         };
-        let plan = &self.plan.processes[process];
+        let plan = &self.plan.processes[flight.process];
+        let (row, usage) = flight.client.client;
         let (limit, usage) = match (usage, plan.events_client) {
             (ClientUse::Events, Some(own)) => (Some(own), ClientUse::Events),
             _ => (plan.client, ClientUse::Main),
         };
-        let Some(limit) = limit else { return Span::ZERO };
-        let now = self.calendar.now();
-        let slot = &mut self.processes[process].components[component];
-        let bucket = slot
-            .limiters
-            .entry((row, usage))
-            .or_insert_with(|| TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32));
-        bucket.reserve(now)
+        let limiters = &mut self.processes[flight.process].components[component].limiters;
+        let bucket = limit.map(|limit| {
+            let new = || TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32);
+            limiters.entry((row, usage)).or_insert_with(new)
+        });
+        flight.client.call.depart(now, bucket)
     }
 
-    /// Tells a component of its reply, when it is still the one that asked.
+    /// Tells a component of its reply: it is still the one that asked.
     pub(super) fn deliver_reply(&mut self, request: InFlight) {
         let process = request.process;
         let Some(result) = request.result else { unreachable!("a reply that arrives holds a result") };
-        if self.processes[process].incarnation != request.incarnation || !self.processes[process].alive {
-            return;
-        }
         match request.sender {
             Sender::Component { component, token } => {
                 self.processes[process].components[component].in_flight -= 1;

@@ -20,6 +20,10 @@ pub enum Event {
     ServerWakes(u16),
     /// A reply reaches its client.
     ReplyArrives(RequestId),
+    /// A client tries a request again.
+    RequestRetries(RequestId),
+    /// A client gives a request up.
+    RequestTimesOut(RequestId),
     /// Changes reach an informer.
     WatchBatch(WatchId),
     /// Watches are due to be told the newest version, or to end (one timer for all watches).

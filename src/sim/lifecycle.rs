@@ -23,6 +23,7 @@ impl World {
         owner.started = false;
         owner.incarnation += 1;
         owner.lists = 0;
+        owner.client_requests.clear();
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
         let record = self.note(cause, Some(process), Action::ProcessStart, None, "");

@@ -83,6 +83,7 @@ fn process(name: &str, components: Vec<ComponentPlan>) -> ProcessPlan {
         components,
         resync: ResyncPlan::Never,
         client: None,
+        request_timeout: None,
         events_client: None,
     }
 }

@@ -8,6 +8,9 @@
 
 pub mod arrivals;
 mod build;
+mod client_calls;
+#[cfg(test)]
+mod client_calls_tests;
 mod deliver;
 mod dispatch;
 pub mod event;

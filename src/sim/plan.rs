@@ -161,6 +161,8 @@ pub struct ProcessPlan {
     pub resync: ResyncPlan,
     /// Rate limit of each API client; `None` for none.
     pub client: Option<RateLimit>,
+    /// Longest time of a request with all its attempts (`rest.Config.Timeout`); `None` without limit.
+    pub request_timeout: Option<Span>,
     /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
     pub events_client: Option<RateLimit>,
 }

@@ -82,17 +82,6 @@ impl World {
         (informer, &mut self.draws)
     }
 
-    /// A list waits for a token of the informers' client; a watch does not, on its first attempt.
-    ///
-    /// Upstream: client-go/rest/request.go (`Watch`), v0.36.
-    pub(super) fn reserve_for_informer(&mut self, process: ProcessIndex, request: &Request) -> Span {
-        let now = self.calendar.now();
-        match (&mut self.processes[process].informer_client, request) {
-            (Some(bucket), Request::List { .. }) => bucket.reserve(now),
-            _ => Span::ZERO,
-        }
-    }
-
     /// A reflector's request sets out.
     fn ask(&mut self, process: ProcessIndex, kind: Kind, ask: Ask, cause: Cause) {
         let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");

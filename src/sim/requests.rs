@@ -65,7 +65,11 @@ impl World {
         };
         let kind = request.kind();
         self.count(&request, &executed.result, kind);
-        let noted = self.note(cause, Some(process), action, key.clone(), detail_of(&executed.result));
+        let detail = match &executed.result {
+            Ok(_) => self.requests.get_mut(id).client.detail(),
+            Err(_) => detail_of(&executed.result),
+        };
+        let noted = self.note(cause, Some(process), action, key.clone(), detail);
         debug_assert_eq!(noted, record, "the writer used the number of this record");
         self.name_component(id);
         if was_there && let Some(key) = key.filter(|key| self.api.truth().get(key).is_none()) {
@@ -73,6 +77,10 @@ impl World {
             if let Ok(Answer::Object(Object::Pod(pod))) = &executed.result {
                 self.plant.forget(&pod.meta.uid);
             }
+        }
+        if executed.result.is_err() {
+            // The client may send it again.
+            self.requests.get_mut(id).request = request;
         }
         self.reply(id, executed.result, record);
         // With no latency at all the writer hears of its write before its informer does, as a goroutine that goes on
@@ -107,7 +115,7 @@ impl World {
     }
 
     /// Puts the sender's name on the record just made.
-    fn name_component(&mut self, id: RequestId) {
+    pub(super) fn name_component(&mut self, id: RequestId) {
         let flight = self.requests.get_mut(id);
         let name = match flight.sender {
             super::world::Sender::Component { component, .. } | super::world::Sender::Recorder { component, .. } => {

@@ -99,15 +99,20 @@ impl World {
     /// One event.
     fn step(&mut self, observer: &mut dyn Observer) {
         let Some((_, event)) = self.calendar.pop() else { return };
+        self.happens(event);
+        self.flush(observer);
+    }
+
+    /// Carries out what an event means.
+    pub(super) fn happens(&mut self, event: Event) {
         self.counters.events += 1;
         match event {
             Event::RequestArrives(id) => self.request_arrives(id),
             Event::Commit(id) => self.commit(id),
             Event::ServerWakes(server) => self.server_wakes(server),
-            Event::ReplyArrives(id) => {
-                let request = self.requests.remove(id);
-                self.deliver_reply(request);
-            }
+            Event::ReplyArrives(id) => self.reply_arrives(id),
+            Event::RequestRetries(id) => self.request_retries(id),
+            Event::RequestTimesOut(id) => self.request_times_out(id),
             Event::WatchBatch(id) => self.watch_batch(id),
             Event::WatchUpkeep => self.watch_upkeep(),
             Event::Reflector(timer) => self.reflector_timer(*timer),
@@ -119,7 +124,6 @@ impl World {
             Event::FaultEnds(index) => self.fault_ends(index),
             Event::Timeline(index) => self.timeline(index),
         }
-        self.flush(observer);
     }
 
     fn flush(&mut self, observer: &mut dyn Observer) {

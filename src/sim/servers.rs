@@ -302,7 +302,7 @@ impl World {
 fn flow_hash(schema: &Schema, user: u64, flight: &InFlight) -> u64 {
     let own = match schema.by {
         // Kubelets are one process with a client for each node.
-        Distinguisher::User => user ^ u64::from(flight.row.0).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        Distinguisher::User => user ^ u64::from(flight.client.client.0.0).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         Distinguisher::Namespace => flight.request.key().namespace.stable_hash(),
     };
     let mut hash = own ^ u64::from(schema.precedence).wrapping_mul(0xd6e8_feb8_6659_fd93);

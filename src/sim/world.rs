@@ -12,6 +12,7 @@ use crate::model::scheduling::SchedulingNote;
 use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time};
 use crate::plant::Plant;
 
+use super::client_calls::ClientCall;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::Faults;
 use super::plan::Plan;
@@ -115,14 +116,14 @@ pub struct InFlight {
     pub incarnation: u64,
     /// Who in it.
     pub sender: Sender,
-    /// Which of its clients.
-    pub row: crate::component::ClientRow,
     /// The request.
     pub request: Request,
     /// The record that made it be sent; after the commit, the record of the request itself.
     pub cause: Cause,
     /// When it was handed to the client.
     pub handed_at: Time,
+    /// The client's side of it.
+    pub client: ClientCall,
     /// Number of the draw of its latencies, and for whom.
     pub draw: (u64, u64),
     /// The reply on its way.
