@@ -10,7 +10,7 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 41] = [
+pub const NAMES: [&str; 42] = [
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_executing_seats",
@@ -39,6 +39,7 @@ pub const NAMES: [&str; 41] = [
     charts::STALENESS,
     charts::PODS_STORED,
     charts::PODS_CACHED,
+    "leader_election_master_status",
     "scheduler_pending_pods",
     "scheduler_schedule_attempts_total",
     "scheduler_scheduling_attempt_duration_seconds_count",
@@ -56,15 +57,28 @@ pub const NAMES: [&str; 41] = [
 
 /// Gives every metric to the sink, in an order that depends on names only.
 pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
-    for process in world.processes().iter().filter(|process| process.alive) {
+    // A standby works no queue: what its metrics would show is shown by the one that acts.
+    for process in world.processes().iter().filter(|process| process.alive && process.acts) {
         for slot in &process.components {
             slot.component.metrics(now, sink);
         }
     }
+    elections(world, sink);
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
     staleness(world, now, sink);
+}
+
+/// Upstream: component-base/metrics/prometheus/clientgo/leaderelection/metrics.go; the process stands in for the
+/// `instance` that a scrape would add.
+fn elections(world: &World, sink: &mut dyn MetricSink) {
+    for (index, process) in world.processes().iter().enumerate() {
+        let Some(election) = world.election(index) else { continue };
+        let labels = [("name", election.lease().as_str()), ("process", process.name.as_str())];
+        let leads = election.elector().works();
+        sink.sample("leader_election_master_status", &labels, f64::from(u8::from(leads)));
+    }
 }
 
 fn requests(world: &World, sink: &mut dyn MetricSink) {
@@ -180,7 +194,7 @@ fn pod_counts(kind: &str, object: &Object, pods: (u32, u32), is_cached: bool, si
 /// Pods in the cache of the process that runs the ReplicaSet controller; `None` while it is down.
 fn controller_cache(world: &World) -> Option<PodCounts> {
     let name = Name::new("replicaset");
-    let mut running = world.processes().iter().filter(|process| process.alive);
+    let mut running = world.processes().iter().filter(|process| process.alive && process.acts);
     let process = running.find(|process| process.components.iter().any(|slot| slot.name == name))?;
     Some(pods_by_controller(process.informers.get_informer(Kind::Pod)?.cache.iter()))
 }

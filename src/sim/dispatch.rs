@@ -8,7 +8,8 @@ use crate::engine::calendar::Nature;
 use crate::model::name::hash_text;
 use crate::model::{Action, Cause, Name, RecordId, Request, Span};
 
-use super::event::{ComponentIndex, Event, ProcessIndex, TimerEvent};
+use super::election::Answered;
+use super::event::{ComponentIndex, Event, ProcessIndex, RequestId, TimerEvent};
 use super::physical::Asked;
 use super::servers::AtServer;
 use super::world::{InFlight, Sender, World};
@@ -19,7 +20,7 @@ pub(super) const REQUEST_LATENCY: Purpose = Purpose("request-latency");
 impl World {
     /// A component handles an input; its records and effects follow at once.
     pub(super) fn hand(&mut self, process: ProcessIndex, component: ComponentIndex, input: Input, cause: Cause) {
-        let now = self.calendar.now();
+        let now = self.hosts[process].clock.monotonic(self.calendar.now());
         let mut out = Outbox::new(cause, self.next_record);
         let owner = &mut self.processes[process];
         let slot = &mut owner.components[component];
@@ -59,6 +60,7 @@ impl World {
             }
             Effect::SetTimer { token, at, nature, is_root } => {
                 let incarnation = self.processes[process].incarnation;
+                let at = self.hosts[process].clock.true_instant(at, self.calendar.now());
                 let timer = TimerEvent { process, incarnation, component, token, cause, is_root };
                 let id = self.calendar.schedule(at, nature, Event::Timer(Box::new(timer)));
                 if let Some(replaced) = self.processes[process].components[component].timers.insert(token, id) {
@@ -114,7 +116,7 @@ impl World {
         sender: Sender,
         request: Request,
         cause: Cause,
-    ) {
+    ) -> RequestId {
         let handed_at = self.calendar.now();
         let wait = match sender {
             Sender::Reflector(_) => self.reserve_for_informer(process, &request),
@@ -123,15 +125,18 @@ impl World {
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
         let at_server = AtServer::default();
-        let flight =
-            InFlight { process, incarnation, sender, row, request, cause, handed_at, draw, result: None, at_server };
-        self.depart(flight, wait);
+        let abandoned = false;
+        let flight = InFlight {
+            process, incarnation, sender, row, request, cause, handed_at, draw, result: None, abandoned, at_server
+        };
+        self.depart(flight, wait)
     }
 
     /// For whom the latencies of a request are drawn, and its how-manieth of this verb it is.
     fn draw_of(&mut self, process: ProcessIndex, sender: &Sender, verb: &'static str) -> (u64, u64) {
         let owner = &mut self.processes[process];
         let who = owner.name.stable_hash();
+        let incarnation = owner.incarnation;
         let (entity, count) = match sender {
             Sender::Component { component, .. } | Sender::Recorder { component, .. } => {
                 let slot = &mut owner.components[*component];
@@ -139,13 +144,18 @@ impl World {
                 (entity, slot.sent.entry(verb).or_insert(0))
             }
             Sender::Reflector(kind) => (who ^ kind.draw_number(), &mut owner.lists),
+            Sender::Elector { .. } => {
+                let election = self.elections[process].as_mut().expect("its elector sends");
+                let entity = who ^ hash_text("leader-election") ^ hash_text(verb).rotate_left(9);
+                (entity, election.sent.entry(verb).or_insert(0))
+            }
         };
         *count += 1;
         // Counters start anew with the process; its incarnation keeps the draws apart.
-        (entity, (owner.incarnation << 32) | *count)
+        (entity, (incarnation << 32) | *count)
     }
 
-    fn depart(&mut self, request: InFlight, wait: Span) {
+    fn depart(&mut self, request: InFlight, wait: Span) -> RequestId {
         let (entity, occurrence) = request.draw;
         let by_verb = self.plan.api_server.request_by_verb.get(request.request.verb());
         let latency = by_verb
@@ -154,13 +164,15 @@ impl World {
         let at = self.calendar.now() + wait + travel;
         let id = self.requests.insert(request);
         self.calendar.schedule(at, Nature::Work, Event::RequestArrives(id));
+        id
     }
 
     /// How long the client's rate limiter holds the request back.
     fn reserve(&mut self, process: ProcessIndex, row: ClientRow, usage: ClientUse, sender: &Sender) -> Span {
         let component = match sender {
             Sender::Component { component, .. } | Sender::Recorder { component, .. } => *component,
-            Sender::Reflector(_) => return Span::ZERO,
+            // An elector has a client of its own, with one call at a time.
+            Sender::Reflector(_) | Sender::Elector { .. } => return Span::ZERO,
         };
         let plan = &self.plan.processes[process];
         let (limit, usage) = match (usage, plan.events_client) {
@@ -178,13 +190,20 @@ impl World {
     }
 
     /// Tells a component of its reply, when it is still the one that asked.
-    pub(super) fn deliver_reply(&mut self, request: InFlight) {
+    pub(super) fn deliver_reply(&mut self, id: RequestId, request: InFlight) {
         let process = request.process;
         let Some(result) = request.result else { unreachable!("a reply that arrives holds a result") };
         if self.processes[process].incarnation != request.incarnation || !self.processes[process].alive {
             return;
         }
+        // One that acts no more still hears of its lease.
+        let is_done = self.processes[process].components.is_empty();
         match request.sender {
+            Sender::Elector { call } => {
+                let (sent_at, cause) = (request.handed_at, request.cause);
+                self.elector_answered(process, call, Answered { id, result, sent_at, cause });
+            }
+            _ if is_done => {}
             Sender::Component { component, token } => {
                 self.processes[process].components[component].in_flight -= 1;
                 self.hand(process, component, Input::Reply { token, result }, request.cause);

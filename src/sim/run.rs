@@ -100,13 +100,14 @@ impl World {
     fn step(&mut self, observer: &mut dyn Observer) {
         let Some((_, event)) = self.calendar.pop() else { return };
         self.counters.events += 1;
+        let Some(event) = self.put_off(event) else { return };
         match event {
             Event::RequestArrives(id) => self.request_arrives(id),
             Event::Commit(id) => self.commit(id),
             Event::ServerWakes(server) => self.server_wakes(server),
             Event::ReplyArrives(id) => {
                 let request = self.requests.remove(id);
-                self.deliver_reply(request);
+                self.deliver_reply(id, request);
             }
             Event::WatchBatch(id) => self.watch_batch(id),
             Event::WatchUpkeep => self.watch_upkeep(),
@@ -114,6 +115,8 @@ impl World {
             Event::Timer(timer) => self.timer_fires(*timer),
             Event::ContainerStep(step) => self.container_step(*step),
             Event::Resync { process, incarnation, kind } => self.resync(process, incarnation, kind),
+            Event::Elector { process, incarnation, timer } => self.elector_fires(process, incarnation, timer),
+            Event::HookEnds { process, incarnation, cause } => self.hook_ends(process, incarnation, cause),
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
             Event::FaultBegins(index) => self.fault_begins(index),
             Event::FaultEnds(index) => self.fault_ends(index),
