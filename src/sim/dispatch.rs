@@ -127,7 +127,17 @@ impl World {
         let at_server = AtServer::default();
         let abandoned = false;
         let flight = InFlight {
-            process, incarnation, sender, row, request, cause, handed_at, draw, result: None, abandoned, at_server
+            process,
+            incarnation,
+            sender,
+            row,
+            request,
+            cause,
+            handed_at,
+            draw,
+            result: None,
+            abandoned,
+            at_server,
         };
         self.depart(flight, wait)
     }
