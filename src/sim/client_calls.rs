@@ -87,7 +87,7 @@ impl World {
         if let Some(time_out) = request.client.time_out {
             self.calendar.cancel(time_out);
         }
-        self.deliver_reply(request);
+        self.deliver_reply(id, request);
     }
 
     /// Nobody waits for this request any more.
@@ -146,7 +146,7 @@ impl World {
             self.forget_call(id);
         }
         *self.processes[answer.process].client_requests.entry((method(answer.client.verb), 0)).or_insert(0) += 1;
-        self.deliver_reply(answer);
+        self.deliver_reply(id, answer);
     }
 
     /// Makes a record in the name of the caller of a request.
