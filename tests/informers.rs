@@ -122,6 +122,15 @@ impl Rig {
         (cached.map(uid), self.world.api().truth().get(&key).map(uid))
     }
 
+    /// How old the controller manager's cache of ReplicaSets is, as probes see it.
+    fn age(&self) -> f64 {
+        let (manager, api) = (self.manager(), self.world.api());
+        let mut watches = api.watches().filter(|watch| watch.owner.0 == manager && watch.kind == Kind::ReplicaSet);
+        let watch = watches.next().unwrap();
+        assert!(watches.next().is_none(), "one watch an informer");
+        api.oldest_missing(watch).map_or(0.0, |missing| (self.world.now() - missing).as_seconds())
+    }
+
     fn pods(&self) -> usize {
         self.world.api().list(Kind::Pod, None, &ObjectSelector::everything()).len()
     }
@@ -151,7 +160,7 @@ fn update_lost_in_the_stream() {
     rig.until(20.0);
     rig.break_streams(StreamBreak::Clean);
     rig.until(20.1);
-    assert_eq!((rig.cached("a").as_str(), rig.counts().0), ("1", 0));
+    assert_eq!((rig.cached("a").as_str(), rig.counts().0, rig.age()), ("1", 0, 0.0));
     // A later event of another object, or a bookmark after a minute, has moved that version past it.
     for (test, more, at) in [("update-later", Some((15.0, label("b", "1"))), 20.0), ("update-bookmark", None, 70.0)] {
         let mut rig = Rig::new(plan(test, LOST, timeline().into_iter().chain(more).collect()));
@@ -159,6 +168,7 @@ fn update_lost_in_the_stream() {
         rig.break_streams(StreamBreak::Clean);
         rig.until(at + 60.0);
         assert_eq!(rig.cached("a"), "-", "{test}");
+        assert!(rig.age() > at - 10.1, "it still misses the change of second 10");
     }
     // A list heals: 0.8 s to 1.6 s after the 410, and 4 ms for the request.
     let mut rig = Rig::new(plan("update-relist", LOST, timeline()));
@@ -322,12 +332,15 @@ fn c14_half_open_watch() {
     rig.until(4.0 * 3_600.0 - 1.0);
     // Neither the server's time-out nor a resync ends it: the cache is frozen, and counts as synced.
     assert!(rig.counts().1 > 100 && rig.cached("a") == "-");
+    let age = rig.age();
+    assert!(age > 14_380.0, "the change of second 10 is missing until the end: {age}");
     // With a client that gives up after 45 s: 45 s, the reflector's 0.8 s to 1.6 s, and 4 ms for the list.
     let mut rig = Rig::new(plan("c14-idle", "", timeline()));
     rig.until(5.0);
     rig.break_streams(StreamBreak::Silent { idle_timeout: Some(Span::from_seconds(45)) });
     rig.until(50.8);
     assert_eq!(rig.cached("a"), "-");
+    assert!(rig.age() > 40.0);
     rig.until(51.605);
-    assert_eq!((rig.cached("a").as_str(), rig.counts().0), ("1", 1));
+    assert_eq!((rig.cached("a").as_str(), rig.counts().0, rig.age()), ("1", 1, 0.0));
 }

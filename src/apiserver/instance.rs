@@ -108,6 +108,8 @@ impl ApiServer {
             cursor,
             last_ready: Time::default(),
             pending: false,
+            detached: false,
+            missing_since: None,
             lost: Map::default(),
         };
         self.watches.insert(id, watch);
@@ -141,6 +143,41 @@ impl ApiServer {
         self.etcd.forget_history();
     }
 
+    /// A watch's client is told nothing more: its stream has ended, or nothing arrives on it.
+    pub fn detach_watch(&mut self, id: WatchId) {
+        let Some(watch) = self.watches.get_mut(&id) else { return };
+        let missing_since = watch.missing_since;
+        (watch.end, watch.initial, watch.detached, watch.pending) = (None, None, true, true);
+        (watch.deadline, watch.next_bookmark) = (Time::FAR_FUTURE, Time::FAR_FUTURE);
+        let missed = self.next_entry(id).map(|entry| entry.committed_at);
+        self.watches.get_mut(&id).expect("just seen").missing_since = missing_since.or(missed);
+    }
+
+    /// A new watch takes the place of the detached one of the same informer, and misses what that missed: what is not
+    /// replayed, or all of it until its beginning has arrived.
+    pub fn replace_detached(&mut self, id: WatchId) {
+        let new = self.watches.get(&id).expect("just opened");
+        let of_same = |watch: &&Watch| watch.detached && watch.owner == new.owner && watch.kind == new.kind;
+        let Some(old) = self.watches.values().find(of_same).map(|watch| watch.id) else { return };
+        let old = self.watches.shift_remove(&old).expect("just found");
+        let new = self.watches.get_mut(&id).expect("just opened");
+        if new.initial.is_some() {
+            new.missing_since = old.missing_since.into_iter().chain(old.lost.into_values()).min();
+        } else {
+            new.lost = old.lost;
+        }
+    }
+
+    /// A list has replaced the cache of an informer that is cut off: it misses nothing of what was before.
+    pub fn listed_while_detached(&mut self, owner: (usize, u64), kind: Kind) {
+        let end = self.etcd.log_end(kind);
+        let of_same = |watch: &&mut Watch| watch.detached && watch.owner == owner && watch.kind == kind;
+        if let Some(watch) = self.watches.values_mut().find(of_same) {
+            (watch.missing_since, watch.cursor) = (None, end);
+            watch.lost.clear();
+        }
+    }
+
     /// Closes a watch.
     pub fn close_watch(&mut self, id: WatchId) {
         self.watches.shift_remove(&id);
@@ -166,9 +203,18 @@ impl ApiServer {
         self.watches.values()
     }
 
-    /// The watches of a kind that have no delivery scheduled, in the order they were opened.
-    pub fn idle_watches(&self, kind: Kind, into: &mut Vec<WatchId>) {
-        into.extend(self.watches.values().filter(|watch| watch.kind == kind && !watch.pending).map(|watch| watch.id));
+    /// The watches of a kind that have no delivery scheduled, in the order they were opened. There was a change.
+    pub fn idle_watches(&mut self, kind: Kind, into: &mut Vec<WatchId>) {
+        for watch in self.watches.values_mut().filter(|watch| watch.kind == kind) {
+            if !watch.pending {
+                into.push(watch.id);
+            } else if watch.detached && watch.missing_since.is_none() {
+                let newest = self.etcd.log_end(kind).checked_sub(1);
+                let entry = newest.and_then(|number| self.etcd.log_entry(kind, number));
+                let seen = entry.filter(|entry| watch::visible(entry, &watch.selector).is_some());
+                watch.missing_since = seen.map(|entry| entry.committed_at);
+            }
+        }
     }
 
     /// Moves a watch past entries it does not see; the next one it sees, if there is one.
@@ -188,9 +234,10 @@ impl ApiServer {
 
     /// The commit of the oldest change that has not reached a watch's client: on its way, or lost on it. For probes.
     pub fn oldest_missing(&self, watch: &Watch) -> Option<Time> {
-        let on_its_way = watch.pending.then(|| self.etcd.log_entry(watch.kind, watch.cursor)).flatten();
+        let on_its_way = (watch.pending && !watch.detached).then(|| self.etcd.log_entry(watch.kind, watch.cursor));
+        let on_its_way = on_its_way.flatten().map(|entry| entry.committed_at);
         let lost = watch.lost.values().copied().min();
-        on_its_way.map(|entry| entry.committed_at).into_iter().chain(lost).min()
+        on_its_way.into_iter().chain(lost).chain(watch.missing_since).min()
     }
 
     /// When the watch's next entry is ready, given its own delay: never before the one delivered last.
@@ -213,7 +260,8 @@ impl ApiServer {
     pub fn trim_logs(&mut self) {
         let kinds: Vec<Kind> = self.etcd.kinds().collect();
         for kind in kinds {
-            let slowest = self.watches.values().filter(|watch| watch.kind == kind).map(|watch| watch.cursor).min();
+            let open = self.watches.values().filter(|watch| watch.kind == kind && !watch.detached);
+            let slowest = open.map(|watch| watch.cursor).min();
             self.etcd.compact(kind, slowest.unwrap_or(self.etcd.log_end(kind)));
         }
     }

@@ -44,6 +44,11 @@ pub struct Watch {
     pub(super) last_ready: Time,
     /// A delivery is scheduled.
     pub pending: bool,
+    /// Its client is told nothing more, though it may believe otherwise. It stays until the informer has a new one, so that
+    /// probes can say how old the cache is.
+    pub(super) detached: bool,
+    /// The oldest change that its client misses because it is cut off: for probes only.
+    pub(super) missing_since: Option<Time>,
     /// What a fault took from this watch and no later event has healed: for probes only. Key and commit of the first loss.
     pub lost: Map<Key, Time>,
 }
@@ -60,6 +65,16 @@ pub struct WatchEnd {
 }
 
 impl Watch {
+    /// Whether its client is cut off.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+
+    /// Its client has everything there was at its beginning.
+    pub fn begins(&mut self) {
+        self.missing_since = None;
+    }
+
     /// When the loop has to look at it: its next bookmark or its end.
     pub fn due_at(&self) -> Time {
         self.next_bookmark.min(self.deadline)

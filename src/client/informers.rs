@@ -117,6 +117,8 @@ impl Informers {
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     objects: Map<Key, Object>,
+    /// The map is in order of its keys: lists need no sort.
+    is_sorted: bool,
     by_controller: Map<Uid, BTreeSet<Key>>,
 }
 
@@ -144,7 +146,9 @@ impl Cache {
     /// The objects in order of namespace and name.
     pub fn sorted(&self) -> Vec<&Object> {
         let mut objects: Vec<_> = self.objects.iter().collect();
-        objects.sort_by(|a, b| a.0.cmp(b.0));
+        if !self.is_sorted {
+            objects.sort_by(|a, b| a.0.cmp(b.0));
+        }
         objects.into_iter().map(|(_, object)| object).collect()
     }
 
@@ -158,6 +162,7 @@ impl Cache {
         let key = object.key();
         let uid = controller_uid(&object);
         let old = self.objects.insert(key.clone(), object);
+        self.is_sorted &= old.is_some();
         match &old {
             Some(old) if controller_uid(old) == uid => return Some(old.clone()),
             Some(old) => self.unindex(&controller_uid(old), &key),
@@ -171,8 +176,22 @@ impl Cache {
     pub fn remove(&mut self, key: &Key) -> Option<Object> {
         // The order of `objects` shows nowhere: lists are sorted.
         let old = self.objects.swap_remove(key)?;
+        self.is_sorted = false;
         self.unindex(&controller_uid(&old), key);
         Some(old)
+    }
+
+    /// Puts the objects in order of namespace and name, for [`Cache::at`].
+    pub(super) fn sort(&mut self) {
+        if !self.is_sorted {
+            self.objects.sort_unstable_keys();
+            self.is_sorted = true;
+        }
+    }
+
+    /// The object at this place.
+    pub(super) fn at(&self, place: usize) -> Option<&Object> {
+        Some(self.objects.get_index(place)?.1)
     }
 
     /// All keys, in order of namespace and name.

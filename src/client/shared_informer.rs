@@ -48,6 +48,8 @@ pub struct Informer {
     /// The beginning of a streaming list, so far.
     collected: Map<Key, Object>,
     calls: VecDeque<Call>,
+    /// The place in the cache that a resync has come to.
+    resync_at: Option<usize>,
     started: bool,
 }
 
@@ -75,6 +77,7 @@ impl Informer {
             fifo: Fifo::new(settings.shape),
             collected: Map::default(),
             calls: VecDeque::new(),
+            resync_at: None,
             started: false,
         }
     }
@@ -192,6 +195,9 @@ impl Informer {
             if let Some(call) = self.calls.pop_front() {
                 return Some(call);
             }
+            if let Some(call) = self.next_resynced() {
+                return Some(call);
+            }
             let taken = self.fifo.pop()?;
             match taken.work {
                 Work::One(entry) => return Some(self.apply(entry, taken.is_initial)),
@@ -202,7 +208,10 @@ impl Informer {
                     }
                 }
                 Work::ReplaceAll(items) => self.replace_all(items, taken.is_initial),
-                Work::SyncAll => self.sync_all(),
+                Work::SyncAll => {
+                    self.cache.sort();
+                    self.resync_at = Some(0);
+                }
             }
         }
     }
@@ -242,13 +251,17 @@ impl Informer {
         }
     }
 
-    fn sync_all(&mut self) {
-        let calls = self.cache.sorted().into_iter().map(|object| {
-            let mut call = call(Change::Updated { old: object.clone(), new: object.clone() }, false);
-            call.delta.is_resync = true;
-            call
-        });
-        self.calls.extend(calls);
+    /// The cache stays as it is while a resync goes through it: nothing is taken from the queue meanwhile.
+    fn next_resynced(&mut self) -> Option<Call> {
+        let place = self.resync_at?;
+        let Some(object) = self.cache.at(place) else {
+            self.resync_at = None;
+            return None;
+        };
+        self.resync_at = Some(place + 1);
+        let mut call = call(Change::Updated { old: object.clone(), new: object.clone() }, false);
+        call.delta.is_resync = true;
+        Some(call)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::controller::QueueController;
-use super::fifo::EntryType;
+use super::fifo::{EntryType, Shape};
 use super::informers::Informers;
 use super::queue_settings::{HandlerAdd, QueueSettings};
 use super::reconciler::{Enqueue, Outcome, Reconciler, Step};
@@ -392,7 +392,13 @@ fn told(informer: &mut Informer) -> Vec<String> {
 
 /// An informer of 1.36 with its first list and an open stream.
 fn streaming(items: Vec<Object>, version: u64) -> Informer {
-    let mut informer = Informer::new(Kind::Namespace, ObjectSelector::everything(), InformerSettings::default());
+    streaming_with(Shape::RealAtomic, items, version)
+}
+
+fn streaming_with(shape: Shape, items: Vec<Object>, version: u64) -> Informer {
+    let settings = InformerSettings { shape, resync: Span::from_seconds(10), ..InformerSettings::default() };
+    let mut informer = Informer::new(Kind::Namespace, ObjectSelector::everything(), settings);
+    informer.add_handler(0, settings.resync, Time(0));
     informer.start(Time(0), &mut NoDraws);
     informer.opened(Time(0), Ok(()), &mut NoDraws);
     for item in items {
@@ -433,6 +439,45 @@ fn watch_events_change_the_cache_and_move_the_version() {
     informer.stream_event(EntryType::Deleted, object("b", 4));
     assert_eq!(told(&mut informer), ["delete a@3", "delete b@4"]);
     assert_eq!((informer.last_rv(), informer.cache.is_empty()), (Rv(4), true));
+}
+
+#[test]
+fn queues_differ_in_what_they_merge() {
+    let told_by = |shape: Shape| {
+        let mut informer = streaming_with(shape, vec![object("a", 1), object("c", 2)], 2);
+        told(&mut informer);
+        // Queued, and taken only afterwards: c, a, an unknown b, c again, a resync.
+        informer.stream_event(EntryType::Updated, object("c", 3));
+        informer.stream_event(EntryType::Updated, object("a", 4));
+        informer.stream_event(EntryType::Deleted, object("b", 5));
+        informer.stream_event(EntryType::Updated, object("c", 6));
+        informer.resync(milliseconds(10_000));
+        told(&mut informer)
+    };
+    // By key, in order of each key's first; nothing is said of the deletion of what was never held.
+    assert_eq!(told_by(Shape::Delta), ["update c@2->3", "update c@3->6", "update a@1->4"]);
+    // In order; a resync leaves out what is queued, which is everything.
+    let in_order = ["update c@2->3", "update a@1->4", "delete b@5", "update c@3->6"];
+    assert_eq!(told_by(Shape::Real), in_order);
+    // A resync names everything there is when its turn comes.
+    assert_eq!(told_by(Shape::RealAtomic), [&in_order[..], &["update a@4->4", "update c@6->6"]].concat());
+}
+
+#[test]
+fn a_resync_goes_through_the_cache_in_order_of_names() {
+    let mut informer = streaming(vec![object("b", 1), object("a", 2), object("c", 3)], 3);
+    told(&mut informer);
+    informer.stream_event(EntryType::Deleted, object("a", 4));
+    informer.stream_event(EntryType::Added, object("a", 5));
+    told(&mut informer);
+    for second in [10_000, 20_000] {
+        informer.resync(milliseconds(second));
+        // An event that comes meanwhile waits for the end of the resync.
+        assert_eq!(text(&informer.next_call().unwrap().delta.change), "update a@5->5");
+        informer.stream_event(EntryType::Updated, object("b", 1));
+        assert_eq!(told(&mut informer), ["update b@1->1", "update c@3->3", "update b@1->1"]);
+        assert_eq!(informer.reflector().next_resync(), Some(milliseconds(second + 10_000)));
+    }
 }
 
 #[test]

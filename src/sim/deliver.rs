@@ -62,7 +62,7 @@ impl World {
 
     /// Entries reach an informer.
     pub(super) fn watch_batch(&mut self, id: WatchId) {
-        let Some(watch) = self.api.watch_mut(id) else { return };
+        let Some(watch) = self.api.watch_mut(id).filter(|watch| !watch.is_detached()) else { return };
         watch.pending = false;
         let (process, incarnation) = watch.owner;
         if self.processes[process].incarnation != incarnation {
@@ -88,7 +88,7 @@ impl World {
         }
         if let Some(end) = self.api.reached_end(id) {
             let kind = self.api.watch(id).expect("it is open").kind;
-            self.api.close_watch(id);
+            self.api.detach_watch(id);
             self.stream_ended(process, kind, end.error, end.cause);
         }
     }
@@ -99,6 +99,7 @@ impl World {
         let (process, kind, cause) = (watch.owner.0, watch.kind, watch.initial_cause);
         let count = items.len() as i64;
         let now = self.calendar.now();
+        self.api.watch_mut(id).expect("it is open").begins();
         let informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
         for item in items {
             informer.stream_event(EntryType::Added, item);

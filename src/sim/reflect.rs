@@ -140,6 +140,8 @@ impl World {
             Ok(Answer::List { items, resource_version }) => {
                 let count = items.len() as i64;
                 let next = informer.listed(now, Ok((items, resource_version)), draws);
+                let owner = (process, self.processes[process].incarnation);
+                self.api.listed_while_detached(owner, kind);
                 let record = self.note_relist(process, kind, count, cause);
                 // Upstream: the watch is opened while the handlers are still being told.
                 self.follow(process, kind, next, record);
@@ -214,7 +216,7 @@ impl World {
         if relist {
             let ask = informer.restart(now, draws);
             if let Some(watch) = informer.stream.take() {
-                self.api.close_watch(WatchId(watch));
+                self.api.detach_watch(WatchId(watch));
             }
             self.ask(process, kind, ask, record);
             return;
@@ -231,8 +233,7 @@ fn failure_of(error: &ApiError) -> Failure {
         Reason::ConnectionLost => Failure::Refused,
         Reason::TooManyRequests => Failure::TooManyRequests,
         Reason::Expired => Failure::Expired,
-        // The one cause that the simulated server answers a list or a watch with.
-        Reason::Timeout => Failure::TooLarge,
+        Reason::Timeout if error.message.contains("Too large resource version") => Failure::TooLarge,
         _ => Failure::Other,
     }
 }

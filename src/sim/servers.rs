@@ -202,7 +202,10 @@ impl World {
             Request::List { .. } => Width::of_list(self.api.truth().count(kind) as u64, object_bytes(kind), false, cap),
             // Fewer watches than make a difference, whatever they are on.
             _ if !is_write || self.api.watch_count() < 10 => Width::ONE,
-            _ => Width::of_write(self.api.watches().filter(|watch| watch.kind == kind).count() as u64, cap),
+            _ => Width::of_write(
+                self.api.watches().filter(|watch| watch.kind == kind && !watch.is_detached()).count() as u64,
+                cap,
+            ),
         };
         Arrival { request: id.0, level: schema.level, flow, width, is_write }
     }

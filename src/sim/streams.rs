@@ -45,6 +45,7 @@ impl World {
             let newest = self.api.truth().revision();
             self.api.open_watch(owner, *kind, selector, version.unwrap_or(newest))?
         };
+        self.api.replace_detached(id);
         let watch = self.api.watch_mut(id).expect("just opened");
         // Nothing is sent before the client has it open.
         watch.pending = true;
@@ -164,7 +165,7 @@ impl World {
     fn silence(&mut self, id: WatchId, idle_timeout: Option<Span>, cause: Cause) {
         let watch = self.api.watch(id).expect("it is open");
         let ((process, incarnation), kind) = (watch.owner, watch.kind);
-        self.api.close_watch(id);
+        self.api.detach_watch(id);
         if let Some(span) = idle_timeout {
             let timer = ReflectorEvent { process, incarnation, kind, cause, silent: Some(id) };
             self.calendar.schedule(self.calendar.now() + span, Nature::Work, Event::Reflector(Box::new(timer)));
@@ -172,7 +173,9 @@ impl World {
     }
 
     fn streams_of(&self, process: ProcessIndex, kind: Option<Kind>) -> Vec<WatchId> {
-        let of = |watch: &&crate::apiserver::Watch| watch.owner.0 == process && kind.is_none_or(|k| k == watch.kind);
+        let of = |watch: &&crate::apiserver::Watch| {
+            watch.owner.0 == process && kind.is_none_or(|kind| kind == watch.kind) && !watch.is_detached()
+        };
         self.api.watches().filter(of).map(|watch| watch.id).collect()
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::plan::{End, FaultAction, FaultPlan, Plan, ProcessRef, ResyncPlan};
+use super::plan::{End, FaultAction, FaultPlan, KubernetesVersion, Plan, ProcessRef, RateLimit, ResyncPlan};
 use super::{Ending, Observer, World, lockstep};
 use crate::model::{Action, Kind, Name, Record, Span};
 
@@ -83,6 +83,21 @@ fn what_people_do_while_kubectl_is_down_is_lost_with_a_word() {
     let (_, records, _) = run(plan);
     assert!(records.iter().any(|record| record.action == Action::Decide && record.process == "kubectl"));
     assert!(!records.iter().any(|record| record.action == Action::Patch));
+}
+
+#[test]
+fn lists_of_informers_wait_for_a_token_and_watches_do_not() {
+    let mut plan = plan();
+    plan.processes[0].client = Some(RateLimit { qps: 0.125, burst: 1 });
+    let (name, start) = ("kube-controller-manager", plan.start_at);
+    // One request in 8 s: the second list waits for it, and the components for the list.
+    plan.version = KubernetesVersion::V1_32;
+    let (_, records, _) = run(plan.clone());
+    assert_eq!(times(&records, Action::List, name, start), [0, 8]);
+    assert_eq!(times(&records, Action::Watch, name, start), [0, 8]);
+    plan.version = KubernetesVersion::V1_36;
+    let (_, records, _) = run(plan);
+    assert_eq!(times(&records, Action::Watch, name, start), [0, 0]);
 }
 
 #[test]

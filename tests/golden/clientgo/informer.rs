@@ -28,7 +28,16 @@ pub fn version(object: &Object) -> u64 {
 
 /// `script` and `faults`, with the draws -> `requests`, `callbacks`, `store_end`, `api_end`, `last_sync_rv`.
 pub fn informer(case: &Value) -> Result<(), Disagreement> {
-    let mut replay = Replay::new(case)?;
+    // Recorded with the queue of 1.36. That of 1.33 tells the same, but in another order across keys, which is not
+    // compared; that of 1.32 says nothing of deletions of what it never held.
+    for shape in [Shape::RealAtomic, Shape::Real] {
+        with_shape(case, shape)?;
+    }
+    Ok(())
+}
+
+fn with_shape(case: &Value, shape: Shape) -> Result<(), Disagreement> {
+    let mut replay = Replay::new(case, shape)?;
     replay.run(int(case, "end")?)?;
     compare_lists("requests", list(case, "requests")?, &replay.requests_as_recorded(), 0.0)?;
     let mut callbacks = replay.callbacks;
@@ -119,7 +128,7 @@ impl Draws for Recorded {
 }
 
 impl<'a> Replay<'a> {
-    fn new(case: &'a Value) -> Result<Replay<'a>, Disagreement> {
+    fn new(case: &'a Value, shape: Shape) -> Result<Replay<'a>, Disagreement> {
         let timeouts = list(case, "requests")?.iter().filter(|request| request[1] != "list");
         let draws = Recorded {
             jitters: list(case, "jitter_u")?.iter().filter_map(Value::as_f64).collect(),
@@ -127,7 +136,7 @@ impl<'a> Replay<'a> {
         };
         let settings = InformerSettings {
             mode: if text(case, "mode")? == "list" { Mode::List } else { Mode::WatchList },
-            shape: Shape::RealAtomic,
+            shape,
             resync: Span(int(case, "informer_resync_ns")?),
             ..InformerSettings::default()
         };
