@@ -53,7 +53,7 @@ impl ApiServer {
         let revision_before = self.etcd.revision();
         let result = match request {
             Request::Get(key) => self.get(key),
-            Request::List { kind, namespace, selector } => Ok(Answer::List {
+            Request::List { kind, namespace, selector, .. } => Ok(Answer::List {
                 items: self.list(*kind, namespace.as_ref(), selector),
                 resource_version: self.etcd.revision(),
             }),
