@@ -157,7 +157,7 @@ pub fn rows() -> Vec<Row> {
             "`spec.controlPlane.apiServer.capacity.contention`",
             API_CONTENTION,
             OURS,
-            "what a crowd costs, see docs/load.md",
+            "what a crowd costs, see docs/api-load.md",
         ),
         row("`spec.controlPlane.apiServer.lag`", Span::ZERO, OURS, "how far watch caches are behind etcd"),
         row(

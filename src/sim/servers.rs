@@ -188,6 +188,7 @@ impl World {
                 self.requests.get_mut(id).at_server.ticket = Some(ticket);
                 self.begin_work(id);
             }
+            // DIVERGES: it waits even when its client dies; upstream takes it out of its queue.
             Decision::Wait => {}
             Decision::Refuse { retry_after_seconds, reason } => self.refuse(id, retry_after_seconds, reason),
         }
