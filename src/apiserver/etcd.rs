@@ -216,6 +216,11 @@ impl Etcd {
         log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
     }
 
+    /// The log entries of a kind that were committed after an instant, newest first, as far as it goes back.
+    pub(super) fn entries_after(&self, kind: Kind, after: Time) -> impl Iterator<Item = &LogEntry> {
+        self.logs[kind.index()].entries.iter().rev().take_while(move |entry| entry.committed_at > after)
+    }
+
     /// A watch of a kind may begin after this revision or a later one; 0 when nothing was forgotten.
     pub(super) fn watch_floor(&self, kind: Kind) -> Rv {
         self.logs[kind.index()].floor

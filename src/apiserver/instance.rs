@@ -1,7 +1,7 @@
 //! An API server instance: serves requests from etcd and keeps the watches of its clients.
 
 use crate::model::api::{ObjectSelector, Reason};
-use crate::model::{Answer, ApiError, ApiResult, Cause, Key, Kind, Kinds, Map, Name, Object, RecordId, Rv, Time};
+use crate::model::{Answer, ApiError, ApiResult, Cause, Key, Kind, Kinds, Map, Name, Object, RecordId, Rv, Span, Time};
 use crate::rules::admission::AdmittedSpecs;
 
 use super::etcd::{Etcd, LogEntry};
@@ -59,11 +59,50 @@ impl ApiServer {
             .filter(|object| selector.matches(object))
             .cloned()
             .collect();
-        items.sort_by(|a, b| {
-            let (a, b) = (a.meta(), b.meta());
-            a.namespace.cmp(&b.namespace).then_with(|| a.name.cmp(&b.name))
-        });
+        sort_by_name(&mut items);
         items
+    }
+
+    /// What a LIST from a cache that is as new as `cached` answers: objects as of then, and that version.
+    ///
+    /// Changes that the log has forgotten are not taken back.
+    pub fn list_from_cache(
+        &self,
+        kind: Kind,
+        namespace: Option<&Name>,
+        selector: &ObjectSelector,
+        cached: Time,
+    ) -> (Vec<Object>, Rv) {
+        let mut newer = self.etcd.entries_after(kind, cached).peekable();
+        if newer.peek().is_none() {
+            return (self.list(kind, namespace, selector), self.etcd.revision());
+        }
+        let mut objects: Map<Key, Object> = self.etcd.iter(kind).map(|object| (object.key(), object.clone())).collect();
+        let mut oldest = self.etcd.revision();
+        for entry in newer {
+            oldest = entry.rv;
+            match &entry.old {
+                Some(old) => objects.insert(old.key(), old.clone()),
+                None => objects.swap_remove(&entry.object.key()),
+            };
+        }
+        let mut items: Vec<Object> = objects
+            .into_values()
+            .filter(|object| namespace.is_none_or(|namespace| object.meta().namespace == *namespace))
+            .filter(|object| selector.matches(object))
+            .collect();
+        sort_by_name(&mut items);
+        (items, Rv(oldest.0.saturating_sub(1)))
+    }
+
+    /// When a cache that lags by `lag` has the state of this version; `None` for a version that does not exist yet.
+    pub fn cached_at(&self, kind: Kind, version: Rv, lag: Span) -> Option<Time> {
+        if version > self.etcd.revision() {
+            return None;
+        }
+        // What is older than the log was committed long ago.
+        let committed = self.etcd.entries_after(kind, Time::default()).find(|entry| entry.rv <= version);
+        Some(committed.map_or(Time::default(), |entry| entry.committed_at + lag))
     }
 
     pub(super) fn get(&self, key: &Key) -> ApiResult {
@@ -265,4 +304,11 @@ impl ApiServer {
             self.etcd.compact(kind, slowest.unwrap_or(self.etcd.log_end(kind)));
         }
     }
+}
+
+fn sort_by_name(items: &mut [Object]) {
+    items.sort_by(|a, b| {
+        let (a, b) = (a.meta(), b.meta());
+        a.namespace.cmp(&b.namespace).then_with(|| a.name.cmp(&b.name))
+    });
 }

@@ -607,3 +607,108 @@ fn leases_are_written_over_a_version_only() {
     assert_eq!(server.execute(with_version(older)).unwrap_err().reason, Reason::Conflict);
     assert!(server.execute(with_version(created.meta().resource_version)).is_ok());
 }
+
+/// What remains of the measured tables.
+mod rows {
+    use super::*;
+
+    #[test]
+    fn a_put_creates_a_lease_and_nothing_else() {
+        let mut server = Server::new();
+        let lease = decoded(&json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "l", "namespace": "default"}, "spec": {"holderIdentity": "a"}}));
+        let created = object_of(server.execute(Request::Update(lease.clone()))).unwrap();
+        assert!(!created.meta().uid.is_empty() && created.meta().resource_version == server.api.truth().revision());
+        assert_eq!(reason(server.execute(Request::Update(lease))), Reason::Invalid, "now it needs a version");
+        assert_eq!(reason(server.execute(Request::Update(decoded(&deployment())))), Reason::NotFound);
+        assert_eq!(reason(server.execute(Request::Get(deployment_key()))), Reason::NotFound);
+    }
+
+    #[test]
+    fn a_binding_needs_a_target_and_a_pod_that_stays() {
+        let mut server = Server::new();
+        let mut held = pod(json!({}));
+        held["metadata"]["finalizers"] = json!(["x/y"]);
+        let uid = server.create(held).unwrap().meta().uid.clone();
+        let bind = |node: &str| Request::Bind { pod: pod_key(), uid: uid.clone(), node: Name::new(node) };
+        assert_eq!(server.execute(bind("")).unwrap_err().code(), 500);
+        server.delete(&pod_key(), None).unwrap();
+        assert_eq!(reason(server.execute(bind("n1"))), Reason::Conflict, "terminating");
+    }
+
+    #[test]
+    fn phases_are_not_policed_and_a_put_takes_no_status() {
+        let mut server = Server::new();
+        let uid = server.create(pod(json!({"nodeName": "n1"}))).unwrap().meta().uid.clone();
+        let mut write = |phase| {
+            let status = Box::new(PodStatus { phase, ..PodStatus::default() });
+            let patch = Patch::PodStatus { uid: uid.clone(), status };
+            object_of(server.execute(Request::Patch { key: pod_key(), patch })).unwrap()
+        };
+        write(PodPhase::Succeeded);
+        let running = write(PodPhase::Running);
+        assert_eq!(running.as_pod().unwrap().status.phase, PodPhase::Running);
+        assert_eq!(running.meta().generation, 1, "a status write raises no generation");
+        let mut put = (**running.as_pod().unwrap()).clone();
+        put.status.phase = PodPhase::Failed;
+        let stored = object_of(server.execute(Request::Update(put.into()))).unwrap();
+        assert_eq!(stored, running, "and nothing was committed");
+    }
+
+    #[test]
+    fn which_kinds_count_generations() {
+        let mut server = Server::new();
+        server.create(pod(json!({}))).unwrap();
+        server.create(deployment()).unwrap();
+        let node = server
+            .create(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {}}))
+            .unwrap();
+        let generation = |key: Key| server.api.truth().get(&key).unwrap().meta().generation;
+        assert_eq!([generation(pod_key()), generation(deployment_key())], [1, 1]);
+        assert_eq!([generation(node.key()), generation(Key::new(Kind::Namespace, "", "default"))], [0, 0]);
+        server.delete(&pod_key(), Some(0)).unwrap();
+        let scale = Request::Scale { key: deployment_key(), replicas: 7, resource_version: Rv(0) };
+        assert_eq!(object_of(server.execute(scale)).unwrap().meta().generation, 2);
+    }
+
+    #[test]
+    fn objects_of_a_delete_that_nobody_meant_stay() {
+        let mut server = Server::new();
+        let stored = server.create(deployment()).unwrap();
+        let preconditions = |uid: &Name, resource_version| Preconditions { uid: uid.clone(), resource_version };
+        let delete = |preconditions| Request::Delete { key: deployment_key(), grace_seconds: None, preconditions };
+        let newest = stored.meta().resource_version;
+        assert_eq!(reason(server.execute(delete(preconditions(&Name::EMPTY, Rv(newest.0 + 1))))), Reason::Conflict);
+        server.execute(delete(preconditions(&stored.meta().uid, newest))).unwrap();
+        assert!(server.api.truth().get(&deployment_key()).is_none());
+    }
+
+    #[test]
+    fn a_list_from_a_cache_has_the_state_of_then() {
+        let mut server = Server::new();
+        server.second += 10;
+        server.create(deployment()).unwrap();
+        let first = server.create(pod(json!({}))).unwrap().meta().resource_version;
+        server.second += 1;
+        server.merge(&pod_key(), json!({"metadata": {"labels": {"a": "b"}}})).unwrap();
+        let mut other = pod(json!({}));
+        other["metadata"]["name"] = json!("q");
+        let second = server.create(other).unwrap().meta().resource_version;
+        server.second += 1;
+        server.delete(&pod_key(), None).unwrap();
+        let list = |seconds: i64| {
+            let cached = Time(seconds * 1_000_000_000);
+            let (items, version) = server.api.list_from_cache(Kind::Pod, None, &ObjectSelector::everything(), cached);
+            let shown = |object: &Object| (object.meta().name.to_string(), !object.meta().labels.is_empty());
+            (items.iter().map(shown).collect::<Vec<_>>(), version)
+        };
+        let (p, q) = (|labelled| ("p".to_string(), labelled), ("q".to_string(), false));
+        assert_eq!(list(9), (vec![], Rv(first.0 - 1)));
+        assert_eq!(list(10), (vec![p(false)], first));
+        assert_eq!(list(11), (vec![p(true), q.clone()], second));
+        assert_eq!(list(12), (vec![q], server.api.truth().revision()));
+        let lag = Span::from_seconds(5);
+        assert_eq!(server.api.cached_at(Kind::Pod, second, lag), Some(Time(16_000_000_000)));
+        assert_eq!(server.api.cached_at(Kind::Pod, Rv(1_000), lag), None);
+    }
+}

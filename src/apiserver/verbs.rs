@@ -53,7 +53,7 @@ impl ApiServer {
         let revision_before = self.etcd.revision();
         let result = match request {
             Request::Get(key) => self.get(key),
-            Request::List { kind, namespace, selector } => Ok(Answer::List {
+            Request::List { kind, namespace, selector, .. } => Ok(Answer::List {
                 items: self.list(*kind, namespace.as_ref(), selector),
                 resource_version: self.etcd.revision(),
             }),
@@ -163,6 +163,10 @@ impl ApiServer {
 
     fn update(&mut self, new: &Object, writer: &mut Writer<'_>) -> ApiResult {
         let key = new.key();
+        // Upstream: of the simulated kinds only the Lease strategy allows to create by an update.
+        if key.kind == Kind::Lease && self.etcd.get(&key).is_none() {
+            return self.create(new.clone(), writer);
+        }
         check_unconditional(new)?;
         let stored = self.current(&key, new.meta().resource_version)?;
         check_uid(&new.meta().uid, &stored)?;
@@ -338,6 +342,9 @@ impl ApiServer {
     fn bind(&mut self, key: &Key, uid: &Name, node: &Name, writer: &mut Writer<'_>) -> ApiResult {
         let stored = self.current(key, Rv(0))?;
         let pod = stored.as_pod().ok_or_else(|| ApiError::new(Reason::BadRequest, "only pods are bound"))?;
+        if node.is_empty() {
+            return Err(ApiError::new(Reason::InternalError, "target.name: Required value"));
+        }
         let bound = pods::bind(pod, uid, node, writer.now)?;
         let stored = self.etcd.put(bound.into(), writer.now, writer.cause);
         Ok(Answer::Done(stored.meta().resource_version))

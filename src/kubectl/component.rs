@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::component::{Component, Context, Input, MetricSink, WatchSpec};
-use crate::model::api::{ObjectSelector, Reason};
+use crate::model::api::{ListVersion, ObjectSelector, Reason};
 use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiResult, Key, Kind, Kinds, Map, Name, Patch, Preconditions, Request, Rv, Time};
 use crate::rules::{codec, selector_text};
@@ -177,7 +177,12 @@ fn keys_of(target: &Target) -> Vec<Key> {
 fn list_request(target: &Target) -> Result<Request, String> {
     let labels = selector_text::parse_labels(target.selector.as_deref().unwrap_or("")).map_err(|e| e.to_string())?;
     let namespace = (!target.namespace.is_empty()).then(|| Name::new(&target.namespace));
-    Ok(Request::List { kind: target.kind, namespace, selector: ObjectSelector { labels, fields: Vec::new() } })
+    Ok(Request::List {
+        kind: target.kind,
+        namespace,
+        selector: ObjectSelector { labels, fields: Vec::new() },
+        version: ListVersion::Newest,
+    })
 }
 
 impl Component for Kubectl {

@@ -20,6 +20,8 @@ pub enum Request {
         namespace: Option<Name>,
         /// Which objects.
         selector: ObjectSelector,
+        /// How new it must be.
+        version: ListVersion,
     },
     /// WATCH of a kind.
     Watch {
@@ -79,6 +81,17 @@ pub enum Request {
         /// The leases, all of kind Lease.
         keys: Rc<[Key]>,
     },
+}
+
+/// `resourceVersion` of a list (with the match that clients mean by it).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListVersion {
+    /// None: as of now.
+    Newest,
+    /// "0": whatever the server has in its cache.
+    Any,
+    /// From the cache once it is as new as this.
+    NotOlderThan(Rv),
 }
 
 /// A change to an object.

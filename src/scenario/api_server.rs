@@ -32,8 +32,15 @@ pub struct ApiServerEntry {
 }
 
 /// Verbs as scenarios write them and as requests name them. Binding is a `create`, scaling an `update`.
-const VERBS: [(&str, &str); 6] =
-    [("get", "GET"), ("list", "LIST"), ("create", "POST"), ("update", "PUT"), ("patch", "PATCH"), ("delete", "DELETE")];
+const VERBS: [(&str, &str); 7] = [
+    ("get", "GET"),
+    ("list", "LIST"),
+    ("watch", "WATCH"),
+    ("create", "POST"),
+    ("update", "PUT"),
+    ("patch", "PATCH"),
+    ("delete", "DELETE"),
+];
 
 /// Reads the section.
 pub fn read(mut server: Fields<'_>) -> ApiServerEntry {

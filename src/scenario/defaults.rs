@@ -126,8 +126,34 @@ fn limit(limit: RateLimit) -> String {
 
 /// All defaults, in the order of docs/defaults.md.
 pub fn rows() -> Vec<Row> {
-    const OURS: &str = "ours";
-    const KUBERNETES: &str = "Kubernetes";
+    let mut rows = usual_rows();
+    rows.extend(api_load_rows());
+    rows
+}
+
+const OURS: &str = "ours";
+const KUBERNETES: &str = "Kubernetes";
+
+/// What API servers take on and can do.
+fn api_load_rows() -> Vec<Row> {
+    vec![
+        row("`--max-requests-inflight`", MAX_REQUESTS_INFLIGHT, KUBERNETES, "seats of an API server, with the next"),
+        row("`--max-mutating-requests-inflight`", MAX_MUTATING_REQUESTS_INFLIGHT, KUBERNETES, "the same"),
+        row("`--enable-priority-and-fairness`", true, KUBERNETES, "seats are shared out by priority and fairness"),
+        row("`--request-timeout`", REQUEST_TIMEOUT, KUBERNETES, "a request waits for a seat a quarter of it at most"),
+        row("`spec.controlPlane.apiServer.capacity`", "without bound", OURS, "requests that a server does in a second"),
+        row("`spec.controlPlane.apiServer.capacity.executors`", API_EXECUTORS, OURS, "of them at full speed at a time"),
+        row(
+            "`spec.controlPlane.apiServer.capacity.contention`",
+            API_CONTENTION,
+            OURS,
+            "what a crowd costs, see docs/api-load.md",
+        ),
+        row("`spec.controlPlane.apiServer.lag`", Span::ZERO, OURS, "how far watch caches are behind etcd"),
+    ]
+}
+
+fn usual_rows() -> Vec<Row> {
     vec![
         row("`spec.seed`", SEED, OURS, "seed of all draws"),
         row("`spec.kubernetesVersion`", VERSION.as_str(), OURS, "whose behaviour is followed"),
@@ -149,19 +175,6 @@ pub fn rows() -> Vec<Row> {
         row("`spec.controlPlane.apiServer.commit`", COMMIT, OURS, "commit to etcd, writes only"),
         row("`spec.controlPlane.apiServer.reply`", REPLY, OURS, "API server to client"),
         row("`spec.controlPlane.apiServer.watch`", WATCH, OURS, "commit to the informers' caches"),
-        row("`--max-requests-inflight`", MAX_REQUESTS_INFLIGHT, KUBERNETES, "seats of an API server, with the next"),
-        row("`--max-mutating-requests-inflight`", MAX_MUTATING_REQUESTS_INFLIGHT, KUBERNETES, "the same"),
-        row("`--enable-priority-and-fairness`", true, KUBERNETES, "seats are shared out by priority and fairness"),
-        row("`--request-timeout`", REQUEST_TIMEOUT, KUBERNETES, "a request waits for a seat a quarter of it at most"),
-        row("`spec.controlPlane.apiServer.capacity`", "without bound", OURS, "requests that a server does in a second"),
-        row("`spec.controlPlane.apiServer.capacity.executors`", API_EXECUTORS, OURS, "of them at full speed at a time"),
-        row(
-            "`spec.controlPlane.apiServer.capacity.contention`",
-            API_CONTENTION,
-            OURS,
-            "what a crowd costs, see docs/load.md",
-        ),
-        row("`spec.controlPlane.apiServer.lag`", Span::ZERO, OURS, "how far watch caches are behind etcd"),
         row(
             "`--min-resync-period`",
             MIN_RESYNC_PERIOD,

@@ -48,6 +48,7 @@ impl World {
         let entity = owner.name.stable_hash() ^ kind.draw_number();
         let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
         let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
+        let delay = delay + self.servers.cache_lag(process);
         // Faults of a stream do not touch what is replayed when it opens.
         let more = match committed_at >= open_since {
             true => self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws),

@@ -9,7 +9,7 @@ use crate::client::token_bucket::TokenBucket;
 use crate::component::{ClientRow, Draws, HandlerResync, Purpose};
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::uniform_unit;
-use crate::model::api::Reason;
+use crate::model::api::{ListVersion, Reason};
 use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span};
 
@@ -87,7 +87,14 @@ impl World {
         let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");
         let selector = informer.selector.clone();
         let request = match ask {
-            Ask::List { .. } => Request::List { kind, namespace: None, selector },
+            Ask::List { version } => {
+                let version = match version {
+                    Version::At(version) => ListVersion::NotOlderThan(version),
+                    Version::Newest => ListVersion::Newest,
+                    Version::Any => ListVersion::Any,
+                };
+                Request::List { kind, namespace: None, selector, version }
+            }
             Ask::Watch { version, initial_events, timeout_seconds } => {
                 let version = match version {
                     Version::At(version) => Some(version),

@@ -12,8 +12,8 @@ use crate::apiserver::flow_control::{
 use crate::apiserver::settings::{ApiServerSettings, Limits};
 use crate::component::draw_span;
 use crate::engine::calendar::{EventId, Nature};
-use crate::model::api::Reason;
-use crate::model::{ApiError, Kind, Name, Request, Span, Time};
+use crate::model::api::{ListVersion, Reason};
+use crate::model::{Answer, ApiError, ApiResult, Kind, Name, Request, Span, Time};
 
 use super::dispatch::REQUEST_LATENCY;
 use super::event::{Event, RequestId};
@@ -24,6 +24,11 @@ use super::world::{InFlight, World};
 ///
 /// Upstream: apimachinery/pkg/api/errors/errors.go, `NewGenericServerResponse`, v1.36.
 const TOO_MANY: &str = "the server has received too many requests and has asked us to try again later";
+
+/// How long a read waits for the cache to catch up.
+///
+/// Upstream: apiserver/pkg/storage/cacher/watch_cache.go, `blockTimeout`, v1.36.
+const FRESHNESS_WAIT: Span = Span::from_seconds(3);
 
 /// The API servers and their clients.
 #[derive(Clone, Debug)]
@@ -183,6 +188,7 @@ impl World {
                 self.requests.get_mut(id).at_server.ticket = Some(ticket);
                 self.begin_work(id);
             }
+            // DIVERGES: it waits even when its client dies; upstream takes it out of its queue.
             Decision::Wait => {}
             Decision::Refuse { retry_after_seconds, reason } => self.refuse(id, retry_after_seconds, reason),
         }
@@ -199,7 +205,13 @@ impl World {
         let cap = self.servers.all[usize::from(flight.at_server.server)].flow.width_cap(schema.level);
         let is_write = flight.request.is_write();
         let width = match &flight.request {
-            Request::List { .. } => Width::of_list(self.api.truth().count(kind) as u64, object_bytes(kind), false, cap),
+            Request::List { version, .. } => {
+                let from_cache = *version != ListVersion::Newest;
+                Width::of_list(self.api.truth().count(kind) as u64, object_bytes(kind), from_cache, cap)
+            }
+            Request::Watch { initial_events: true, .. } => {
+                Width::of_list(self.api.truth().count(kind) as u64, object_bytes(kind), true, cap)
+            }
             // Fewer watches than make a difference, whatever they are on.
             _ if !is_write || self.api.watch_count() < 10 => Width::ONE,
             _ => Width::of_write(
@@ -220,6 +232,47 @@ impl World {
         let work = draw_span(&mut self.draws, work, REQUEST_LATENCY, entity, occurrence * 4 + 3);
         let server = &mut self.servers.all[usize::from(flight.at_server.server)];
         server.executor.as_mut().expect("a server with a capacity has executors").begin(now, id.0, work);
+    }
+
+    /// Whether a read has to wait until its server's cache is as new as it asks for, 3 s at most; it goes on then.
+    pub(super) fn waits_for_cache(&mut self, id: RequestId) -> bool {
+        let now = self.calendar.now();
+        let flight = self.requests.get_mut(id);
+        let Request::List { kind, version: ListVersion::NotOlderThan(version), .. } = &flight.request else {
+            return false;
+        };
+        let lag = self.servers.all[usize::from(flight.at_server.server)].cache_lag;
+        let fresh = self.api.cached_at(*kind, *version, lag);
+        let gives_up = flight.at_server.arrived_at + FRESHNESS_WAIT;
+        match fresh {
+            Some(at) if at <= now => false,
+            // Whatever comes first; a version from the future may yet be written.
+            _ if now < gives_up => {
+                let at = fresh.map_or(gives_up, |at| at.min(gives_up));
+                self.calendar.schedule(at, Nature::Work, Event::Commit(id));
+                true
+            }
+            _ => {
+                let message =
+                    format!("Too large resource version: {version}, current: {}", self.api.truth().revision());
+                let mut error = ApiError::new(Reason::Timeout, message);
+                error.retry_after_seconds = Some(1);
+                self.answer_without_effect(id, Err(error));
+                true
+            }
+        }
+    }
+
+    /// What a list from a cache that lags answers; `None` for one that is answered as of now.
+    pub(super) fn cached_list(&mut self, id: RequestId, request: &Request) -> Option<ApiResult> {
+        let Request::List { kind, namespace, selector, version } = request else { return None };
+        let lag = self.servers.all[usize::from(self.requests.get_mut(id).at_server.server)].cache_lag;
+        if lag == Span::ZERO || *version == ListVersion::Newest {
+            return None;
+        }
+        let cached = self.calendar.now() - lag;
+        let (items, resource_version) = self.api.list_from_cache(*kind, namespace.as_ref(), selector, cached);
+        Some(Ok(Answer::List { items, resource_version }))
     }
 
     /// A request was answered: its seats are free, and its server may go on with others.

@@ -79,8 +79,13 @@ impl World {
         }
         watch.initial_cause = cause;
         let version = watch.initial.as_ref().map_or_else(Default::default, |(_, version)| *version);
+        let lag = self.servers.cache_lag(watch.owner.0);
         match self.plan.model.streams {
-            StreamModel::Real => self.watch_batch(id),
+            StreamModel::Real if lag == Span::ZERO => self.watch_batch(id),
+            // The server waits until its cache has what was in etcd when it was asked.
+            StreamModel::Real => {
+                self.calendar.schedule(now + lag, Nature::Work, Event::WatchBatch(id));
+            }
             StreamModel::Recording => {
                 let at = self.ready_at(id, now, version);
                 self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));

@@ -53,7 +53,7 @@ spec:
       clocks: *clocks
     apiServer:
       request: 2ms
-      latencyByVerb: {get: 1ms, list: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
+      latencyByVerb: {get: 1ms, list: 1ms, watch: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
       commit: 5ms
       reply: 2ms
       watch: 5ms
@@ -61,7 +61,7 @@ spec:
       replicas: 2
       capacity:
         work: 1ms
-        workByVerb: {get: 1ms, list: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
+        workByVerb: {get: 1ms, list: 1ms, watch: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
         executors: 4
         contention: 0.1
       lag: [0s, 1s]
