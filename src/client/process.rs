@@ -31,6 +31,8 @@ pub struct Process {
     pub incarnation: u64,
     /// Whether it runs.
     pub alive: bool,
+    /// Whether it may act: it leads, or needs no election.
+    pub acts: bool,
     /// Whether all its informers have their first list and its components were started.
     pub started: bool,
     /// Its caches.

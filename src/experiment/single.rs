@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 
-use crate::model::{Kind, Span};
+use crate::model::{Kind, Object, Span};
 use crate::plot::chart::{FaultSpan, Mark};
 use crate::plot::charts::{ChartData, run_charts};
 use crate::plot::png::Renderer;
@@ -16,6 +16,7 @@ use crate::report::output_folder::{OutputError, OutputFolder};
 use crate::report::state;
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
+use crate::sim::leadership::Overlap;
 use crate::sim::plan::{End, FaultAction, FaultPlan};
 use crate::sim::{Ending, Plan, World};
 use crate::trace::events_csv::EventsCsv;
@@ -198,6 +199,18 @@ fn idle_faults(plan: &Plan, world: &World) -> Vec<String> {
     idle.map(|(fault, _)| format!("the fault `{}` met no watch event", fault.text)).collect()
 }
 
+/// A notice for each time with two acting leaders: when, for how long, and what permits it.
+fn overlaps(plan: &Plan, world: &World) -> Vec<String> {
+    let (end, name) = (world.ended_at(), |index: usize| &world.processes()[index].name);
+    let notice = |overlap: &Overlap| {
+        let (from, length) = (overlap.from - plan.start_at, overlap.to.unwrap_or(end) - overlap.from);
+        let reason = overlap.reason.unwrap_or("nothing permits it");
+        let (old, new) = (name(overlap.old), name(overlap.new));
+        format!("{old} and {new} both acted for {length} from {from}: {reason}")
+    };
+    world.leadership().overlaps().iter().map(notice).collect()
+}
+
 fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) -> Summary {
     let counters = world.counters();
     let mut summary = Summary::new(plan.name.clone(), plan.version.as_str());
@@ -209,7 +222,8 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
     summary.events = counters.events;
     summary.requests = counters.requests;
     let idle = idle_faults(plan, world);
-    summary.notices = plan.notices.iter().chain(&watcher.complaints).cloned().chain(idle).collect();
+    let told = plan.notices.iter().chain(&watcher.complaints).cloned();
+    summary.notices = told.chain(idle).chain(overlaps(plan, world)).collect();
     summary.partial_reason = match ending {
         Ending::Budget => Some(format!("event budget of {} spent", plan.event_budget)),
         Ending::Stopped => Some("results could not be written".to_string()),
@@ -257,19 +271,31 @@ fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>, simulated: Span) -> ChartD
 fn end_of_fault(fault: &FaultPlan, simulated: Span) -> Span {
     let lasts = match (fault.duration, &fault.action) {
         (Some(duration), _) => duration,
-        (None, FaultAction::Kill { restart_after, .. }) => *restart_after,
-        (None, FaultAction::DropWatchEvents { .. } | FaultAction::DelayWatch { .. }) => return simulated.max(fault.at),
+        (None, FaultAction::Kill { restart_after, .. } | FaultAction::Stop { restart_after, .. }) => *restart_after,
+        (None, FaultAction::Clock { rate: None, .. }) => Span::ZERO,
+        (
+            None,
+            FaultAction::DropWatchEvents { .. }
+            | FaultAction::DelayWatch { .. }
+            | FaultAction::Pause { .. }
+            | FaultAction::Clock { .. },
+        ) => return simulated.max(fault.at),
     };
     fault.at + lasts
 }
 
+/// Namespace of the leases of nodes.
+const NODE_LEASES: &str = "kube-node-lease";
+
 fn final_objects(world: &World) -> Vec<Json> {
     let mut objects = Vec::new();
     for kind in world.api().truth().kinds() {
-        if matches!(kind, Kind::Event | Kind::Lease) {
+        if kind == Kind::Event {
             continue;
         }
-        let mut of_kind: Vec<_> = world.api().truth().iter(kind).collect();
+        // Leases of nodes are many and say nothing.
+        let is_shown = |object: &&Object| kind != Kind::Lease || object.meta().namespace != NODE_LEASES;
+        let mut of_kind: Vec<_> = world.api().truth().iter(kind).filter(is_shown).collect();
         of_kind.sort_by_key(|object| object.key());
         objects.extend(of_kind.into_iter().map(codec::encode));
     }

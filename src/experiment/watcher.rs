@@ -9,7 +9,7 @@ use crate::probes::metrics;
 use crate::probes::observed::{Changed, KindSet};
 use crate::probes::sample_grid::SampleGrid;
 use crate::probes::world_view::WorldView;
-use crate::report::kpis::{KpiCollector, PodStart, RunFacts};
+use crate::report::kpis::{KpiCollector, LeaderFacts, PodStart, RunFacts};
 use crate::sim::run::QUIET;
 use crate::sim::{Observer, World};
 use crate::trace::events_csv::EventsCsv;
@@ -146,6 +146,7 @@ impl<'a> Watcher<'a> {
             event_writes: self.event_writes,
             pods: self.pods.values().copied().collect(),
             staleness: self.ages.results(end),
+            leaders: leader_facts(world, end),
         }
     }
 
@@ -217,7 +218,8 @@ impl<'a> Watcher<'a> {
     /// A queue fills and empties between two samples: its depth is looked at whenever it changed.
     fn note_depths(&mut self, now: Time, world: &World) {
         for (name, component) in std::mem::take(&mut self.touched_queues) {
-            let process = world.processes().iter().find(|process| process.name == name && process.alive);
+            let acts = |process: &&crate::client::process::Process| process.alive && process.acts;
+            let process = world.processes().iter().filter(acts).find(|process| process.name == name);
             let slot = process.and_then(|process| process.components.iter().find(|slot| slot.name == component));
             if let Some(slot) = slot {
                 slot.component.metrics(now, &mut self.samples.peaks());
@@ -290,4 +292,13 @@ impl Observer for Watcher<'_> {
     fn wants_stop(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.trace.failed() || files.events.failed() || files.metrics.failed())
     }
+}
+
+fn leader_facts(world: &World, end: Time) -> Option<LeaderFacts> {
+    let leadership = world.leadership();
+    (!leadership.is_empty()).then(|| LeaderFacts {
+        leaderless: leadership.leaderless(end),
+        overlap: leadership.overlap(end),
+        changes: leadership.changes(),
+    })
 }

@@ -40,6 +40,7 @@ pub const NAMES: [&str; 42] = [
     charts::STALENESS,
     charts::PODS_STORED,
     charts::PODS_CACHED,
+    "leader_election_master_status",
     "rest_client_requests_total",
     "scheduler_pending_pods",
     "scheduler_schedule_attempts_total",
@@ -58,16 +59,29 @@ pub const NAMES: [&str; 42] = [
 
 /// Gives every metric to the sink, in an order that depends on names only.
 pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
-    for process in world.processes().iter().filter(|process| process.alive) {
+    // A standby works no queue: what its metrics would show is shown by the one that acts.
+    for process in world.processes().iter().filter(|process| process.alive && process.acts) {
         for slot in &process.components {
             slot.component.metrics(now, sink);
         }
         client_requests(process, sink);
     }
+    elections(world, sink);
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
     staleness(world, now, sink);
+}
+
+/// Upstream: component-base/metrics/prometheus/clientgo/leaderelection/metrics.go; the process stands in for the
+/// `instance` that a scrape would add.
+fn elections(world: &World, sink: &mut dyn MetricSink) {
+    for (index, process) in world.processes().iter().enumerate() {
+        let Some(election) = world.election(index) else { continue };
+        let labels = [("name", election.lease().as_str()), ("process", process.name.as_str())];
+        let leads = election.elector().works();
+        sink.sample("leader_election_master_status", &labels, f64::from(u8::from(leads)));
+    }
 }
 
 /// What the clients of a process have received. Upstream's label `host` is left out: there is one API server.
@@ -194,7 +208,7 @@ fn pod_counts(kind: &str, object: &Object, pods: (u32, u32), is_cached: bool, si
 /// Pods in the cache of the process that runs the ReplicaSet controller; `None` while it is down.
 fn controller_cache(world: &World) -> Option<PodCounts> {
     let name = Name::new("replicaset");
-    let mut running = world.processes().iter().filter(|process| process.alive);
+    let mut running = world.processes().iter().filter(|process| process.alive && process.acts);
     let process = running.find(|process| process.components.iter().any(|slot| slot.name == name))?;
     Some(pods_by_controller(process.informers.get_informer(Kind::Pod)?.cache.iter()))
 }

@@ -31,6 +31,19 @@ pub struct RunFacts {
     pub pods: Vec<PodStart>,
     /// Every informer.
     pub staleness: Vec<InformerStaleness>,
+    /// Leaders of elections; `None` when nobody was elected.
+    pub leaders: Option<LeaderFacts>,
+}
+
+/// What became of the leaders of elections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaderFacts {
+    /// Time without a leader since each lease had its first, and the longest such time.
+    pub leaderless: (Span, Span),
+    /// Time with two leaders, and the longest such time.
+    pub overlap: (Span, Span),
+    /// How often another replica began to lead.
+    pub changes: u64,
 }
 
 /// How a pod came up.
@@ -98,6 +111,12 @@ impl KpiCollector {
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
         kpis.count("events_total", facts.event_writes);
+        let leaders = facts.leaders.as_ref();
+        kpis.add("leaderless_seconds", leaders.map(|leaders| leaders.leaderless.0.as_seconds()));
+        kpis.add("leaderless_seconds_max", leaders.map(|leaders| leaders.leaderless.1.as_seconds()));
+        kpis.add("leader_overlap_seconds", leaders.map(|leaders| leaders.overlap.0.as_seconds()));
+        kpis.add("leader_overlap_seconds_max", leaders.map(|leaders| leaders.overlap.1.as_seconds()));
+        kpis.add("leader_changes_total", leaders.map(|leaders| leaders.changes as f64));
         kpis.0
     }
 
@@ -110,7 +129,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 25] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -131,6 +150,11 @@ pub const NAMES: [&str; 20] = [
     "requests_conflict",
     "requests_429",
     "events_total",
+    "leaderless_seconds",
+    "leaderless_seconds_max",
+    "leader_overlap_seconds",
+    "leader_overlap_seconds_max",
+    "leader_changes_total",
 ];
 
 struct Kpis(Map<String, Value>);

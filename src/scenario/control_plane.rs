@@ -4,7 +4,9 @@ use super::defaults;
 use super::flags::Flags;
 use super::resolve::World;
 use crate::model::{Distribution, Span};
-use crate::sim::plan::{ComponentPlan, KubeletPlan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan};
+use crate::sim::plan::{
+    CacheStart, ClockPlan, ComponentPlan, KubeletPlan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan,
+};
 
 impl World<'_> {
     pub(super) fn processes(&self) -> Vec<ProcessPlan> {
@@ -27,6 +29,8 @@ impl World<'_> {
             client,
             request_timeout: None,
             events_client,
+            election: None,
+            clock: ClockPlan::default(),
         };
         let controllers = vec![
             ComponentPlan::ReplicaSet(queue(
@@ -57,12 +61,15 @@ impl World<'_> {
         let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
         let scheduler_client = client(&plane.scheduler, defaults::SCHEDULER_CLIENT);
         let kubelet_client = Some(defaults::KUBELET_CLIENT);
-        vec![
-            ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) },
-            process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client),
-            process("kubelet", vec![kubelets], kubelet_client, kubelet_client),
-            process("kubectl", vec![ComponentPlan::Kubectl], None, None),
-        ]
+        let manager = ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) };
+        let scheduler = process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client);
+        // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
+        // release; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and releases.
+        let mut processes = plane.manager_replicas.processes(manager, (false, CacheStart::OnElection));
+        processes.extend(plane.scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
+        processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
+        processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));
+        processes
     }
 }
 

@@ -67,6 +67,8 @@ pub const HEARTBEAT_PERIOD: Span = Span::from_seconds(10);
 pub const KILL_RESTART_AFTER: Span = Span::from_seconds(2);
 /// A restarted process is down while its container starts.
 pub const RESTART_AFTER: Span = Span::from_seconds(1);
+/// A process that lost its lease exits, and its kubelet starts it again.
+pub const EXIT_RESTART_AFTER: Span = Span::from_seconds(2);
 /// `--min-resync-period`.
 pub const MIN_RESYNC_PERIOD: Span = Span::from_seconds(12 * 3600);
 /// `--concurrent-replicaset-syncs`.
@@ -202,6 +204,24 @@ pub fn rows() -> Vec<Row> {
         row("(none)", PLEG_PERIOD, KUBERNETES, "relist of containers: how late a kubelet notices a change"),
         row("(none)", HEARTBEAT_PERIOD, KUBERNETES, "lease renewals of a kubelet"),
         row("`duration` of a `kill`", KILL_RESTART_AFTER, OURS, "until a killed process starts again"),
+        row(
+            "`spec.controlPlane.*.leaderElection.{leaseDuration, renewDeadline, retryPeriod}`",
+            "15s, 10s, 2s",
+            KUBERNETES,
+            "how replicas elect one of them",
+        ),
+        row(
+            "`spec.controlPlane.*.leaderElection.leaderElect`",
+            "with more than one replica",
+            OURS,
+            "whether they do (the real components elect with one replica too)",
+        ),
+        row(
+            "`spec.controlPlane.*.leaderElection.restartAfter`",
+            EXIT_RESTART_AFTER,
+            OURS,
+            "from the end of a process that lost its lease to its next start",
+        ),
         row("`duration` of a `restart`", RESTART_AFTER, OURS, "until a restarted process starts again"),
     ]
 }

@@ -225,6 +225,17 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// A Go duration, which may be negative.
+    pub fn signed_duration(&self) -> Option<Span> {
+        self.is_a(Special::SignedDuration);
+        let parsed = self.value.as_str().and_then(|text| go_duration::parse(text).ok());
+        if parsed.is_none() {
+            let help = "durations are written as Go writes them: 250ms, 1h30m, -30s";
+            self.problem(Code::BadValue, format!("must be a duration, not {}", shown(self.value)), Some(help.into()));
+        }
+        parsed.map(Span)
+    }
+
     /// One of a few words.
     pub fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         self.note(Form::Words(words.iter().map(|(word, _)| *word).collect()));

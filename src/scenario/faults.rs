@@ -4,6 +4,7 @@ use super::defaults;
 use super::diagnostic::Code;
 use super::distribution;
 use super::entry::{Entry, Fields};
+use super::fault_hosts;
 use super::references;
 use crate::sim::plan::{DropStage, FaultAction, FaultPlan, ProcessRef, WatchEventType};
 
@@ -16,23 +17,12 @@ pub struct FaultEntry {
     pub plan: FaultPlan,
 }
 
-const ACTIONS: [&str; 4] = ["dropWatchEvents", "delayWatch", "kill", "restart"];
+const ACTIONS: [&str; 6] = ["dropWatchEvents", "delayWatch", "kill", "restart", "pause", "clock"];
 
 /// Reads a fault.
 pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
     let mut fields = entry.fields()?;
-    fields.later(&[
-        "apiServer",
-        "network",
-        "node",
-        "clock",
-        "throttle",
-        "cutWatch",
-        "stallWatch",
-        "every",
-        "crashLoop",
-        "when",
-    ]);
+    fields.later(&["apiServer", "network", "node", "throttle", "cutWatch", "stallWatch", "every", "crashLoop", "when"]);
     // A name lets `set` address the fault.
     fields.get("name").and_then(|name| super::file::label(&name));
     let at = fields.require("at").and_then(|at| at.duration());
@@ -43,13 +33,15 @@ pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
     let (action, text) = match name {
         "dropWatchEvents" => drop_watch_events(&inner)?,
         "delayWatch" => delay_watch(&inner)?,
+        "pause" => fault_hosts::pause(&inner, duration.is_some())?,
+        "clock" => fault_hosts::clock(&inner)?,
         _ => {
             let process = whole_process(&inner)?;
-            let restart_after = match name {
-                "kill" => defaults::KILL_RESTART_AFTER,
-                _ => defaults::RESTART_AFTER,
-            };
-            (FaultAction::Kill { process, restart_after }, format!("{name} {}", inner.text()?))
+            let text = format!("{name} {}", inner.text()?);
+            match name {
+                "kill" => (FaultAction::Kill { process, restart_after: defaults::KILL_RESTART_AFTER }, text),
+                _ => (FaultAction::Stop { process, restart_after: defaults::RESTART_AFTER }, text),
+            }
         }
     };
     // A duration that was given and could not be read is no missing duration.
@@ -60,7 +52,7 @@ pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
     Some(FaultEntry { path: entry.path.clone(), plan: FaultPlan { at: at?, duration, action, text } })
 }
 
-fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
+pub(super) fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
     let reference = references::process(entry)?;
     if let Some(component) = &reference.component {
         let message = format!("`{component}` dies with its process only");

@@ -10,6 +10,7 @@ use super::faults::{self, FaultEntry};
 use super::flags::{self, FlagTable, Flags};
 use super::nodes::{self, NodeGroup};
 use super::references::{self, ObjectRef};
+use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
 use crate::model::{Distribution, Span, Time};
 use crate::rules::timestamp;
@@ -66,6 +67,10 @@ pub struct ControlPlane {
     pub scheduler: Flags,
     /// `apiServer`.
     pub api_server: ApiServerEntry,
+    /// `controllerManager.replicas` and how they elect one of them.
+    pub manager_replicas: Replicas,
+    /// `scheduler.replicas` and how they elect one of them.
+    pub scheduler_replicas: Replicas,
 }
 
 /// An item of `spec.containers`.
@@ -228,7 +233,7 @@ fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
     let mut plane = ControlPlane::default();
     fields.later(&["kubelet", "etcd", "hpa", "autoscaler"]);
     if let Some(mut manager) = fields.get("controllerManager").and_then(|entry| entry.fields()) {
-        manager.later(&["replicas", "leaderElection", "clock"]);
+        plane.manager_replicas = replicas::read(&mut manager);
         if let Some(list) = manager.get("flags") {
             plane.controller_manager = flags::read(&list, FlagTable::ControllerManager);
         }
@@ -240,7 +245,7 @@ fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
         manager.finish();
     }
     if let Some(mut scheduler) = fields.get("scheduler").and_then(|entry| entry.fields()) {
-        scheduler.later(&["replicas", "leaderElection", "clock"]);
+        plane.scheduler_replicas = replicas::read(&mut scheduler);
         if let Some(list) = scheduler.get("flags") {
             plane.scheduler = flags::read(&list, FlagTable::Scheduler);
         }

@@ -120,17 +120,17 @@ pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
         entry.problem(Code::UnknownProcess, format!("no process `{name}` runs in this scenario"), help);
         return None;
     };
-    let mut reference = ProcessRef { process: name.to_string(), replica: None, component: None };
+    let mut reference = ProcessRef { process: name.to_string(), replica: None, leader: false, component: None };
     if let Some(number) = number {
-        if number != "0" {
-            entry.problem(Code::UnknownProcess, format!("`{name}` runs once: there is no replica #{number}"), None);
+        let Ok(replica) = number.parse() else {
+            entry.problem(Code::UnknownProcess, format!("`#{number}` is no number of a replica"), None);
             return None;
-        }
-        reference.replica = Some(0);
+        };
+        reference.replica = Some(replica);
     }
     match tail {
         None => {}
-        Some("leader") => reference.replica = Some(0),
+        Some("leader") => reference.leader = true,
         Some(component) if components.iter().any(|(known, _)| *known == component) => {
             reference.component = Some(component.to_string());
         }

@@ -10,6 +10,7 @@ use super::defaults;
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::join;
 use super::expectations;
+use super::faults::FaultEntry;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
 use super::files::{self, NotFound};
 use super::load::Input;
@@ -368,9 +369,29 @@ impl World<'_> {
         }
     }
 
+    /// A replica that a fault names must run.
+    fn check_replica(&self, entry: &FaultEntry) {
+        let Some(process) = entry.plan.action.process() else { return };
+        let plane = &self.file.control_plane;
+        let count = match process.process.as_str() {
+            "kube-controller-manager" => plane.manager_replicas.count.unwrap_or(1),
+            "kube-scheduler" => plane.scheduler_replicas.count.unwrap_or(1),
+            _ => 1,
+        };
+        if let Some(replica) = process.replica.filter(|replica| *replica >= count) {
+            let name = &process.process;
+            let message = match count {
+                1 => format!("`{name}` runs once: there is no replica #{replica}"),
+                _ => format!("`{name}` has {count} replicas: there is no #{replica}"),
+            };
+            self.add(self.problem(Code::UnknownProcess, &entry.path, message).help("replicas are numbered from 0"));
+        }
+    }
+
     fn faults(&self, last: Span) -> Vec<FaultPlan> {
         let mut faults: Vec<FaultPlan> = Vec::new();
         for entry in &self.file.faults {
+            self.check_replica(entry);
             self.check_time(&entry.path, "at", entry.plan.at, last);
             faults.push(entry.plan.clone());
         }

@@ -11,7 +11,7 @@ use crate::component::{Context, Delta, Purpose, WatchSpec, draw_span};
 use crate::model::{ApiResult, Distribution, Key, Kind, Name, Span};
 
 use super::plan::{
-    ApiServerSettings, ArrivalsPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    ApiServerSettings, ArrivalsPlan, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
     Plan, ProcessPlan, QueuePlan, ResyncPlan,
 };
 
@@ -78,6 +78,8 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         client: None,
         request_timeout: None,
         events_client: None,
+        election: None,
+        clock: ClockPlan::default(),
     };
     Plan {
         name: format!("queue-{workers}"),

@@ -26,6 +26,8 @@ use crate::scheduler::queue::BackoffSettings;
 use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
 use super::faults::Faults;
+use super::hosts::Host;
+use super::leadership::Leadership;
 use super::lockstep::PodDouble;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::servers::Servers;
@@ -51,6 +53,10 @@ impl World {
             plant: Plant::new(),
             draws: WorldDraws(KeyedDraws { seed: plan.seed, replication: plan.replication }),
             faults: Faults::new(plan.clone()),
+            hosts: plan.processes.iter().map(|process| Host::new(&process.clock, plan.start_at)).collect(),
+            some_host_paused: false,
+            elections: plan.processes.iter().map(|_| None).collect(),
+            leadership: Leadership::default(),
             requests: Requests::default(),
             servers: Servers::new(&plan),
             next_record: 1,
@@ -89,6 +95,9 @@ impl World {
             self.ensure_namespace(&namespace, cause)?;
             self.put_object(object, cause)?;
         }
+        for election in plan.processes.iter().filter_map(|process| process.election.as_ref()) {
+            self.ensure_namespace(&Name::new(&election.namespace), cause)?;
+        }
         self.ensure_namespace(&Name::new("default"), cause)
     }
 
@@ -124,6 +133,7 @@ fn stopped(name: &str) -> Process {
         name: Name::new(name),
         incarnation: 0,
         alive: false,
+        acts: false,
         started: false,
         informers: Informers::new(),
         components: Vec::new(),

@@ -10,6 +10,7 @@ use crate::model::name::hash_text;
 use crate::model::{Action, Cause, Name, RecordId, Request, Span};
 
 use super::client_calls::ClientCall;
+use super::election::Answered;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId, TimerEvent};
 use super::physical::Asked;
 use super::servers::AtServer;
@@ -23,7 +24,7 @@ const ANOTHER_ATTEMPT: u64 = 0x9E37_79B9_7F4A_7C15;
 impl World {
     /// A component handles an input; its records and effects follow at once.
     pub(super) fn hand(&mut self, process: ProcessIndex, component: ComponentIndex, input: Input, cause: Cause) {
-        let now = self.calendar.now();
+        let now = self.hosts[process].clock.monotonic(self.calendar.now());
         let mut out = Outbox::new(cause, self.next_record);
         let owner = &mut self.processes[process];
         let slot = &mut owner.components[component];
@@ -63,6 +64,7 @@ impl World {
             }
             Effect::SetTimer { token, at, nature, is_root } => {
                 let incarnation = self.processes[process].incarnation;
+                let at = self.hosts[process].clock.true_instant(at, self.calendar.now());
                 let timer = TimerEvent { process, incarnation, component, token, cause, is_root };
                 let id = self.calendar.schedule(at, nature, Event::Timer(Box::new(timer)));
                 if let Some(replaced) = self.processes[process].components[component].timers.insert(token, id) {
@@ -118,25 +120,33 @@ impl World {
         sender: Sender,
         request: Request,
         cause: Cause,
-    ) {
+    ) -> RequestId {
         let handed_at = self.calendar.now();
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
-        let client = ClientCall::new(&request, (row, usage), self.plan.processes[process].request_timeout);
+        let timeout = match sender {
+            // An elector times its calls itself.
+            Sender::Elector { .. } => None,
+            _ => self.plan.processes[process].request_timeout,
+        };
+        let client = ClientCall::new(&request, (row, usage), timeout);
         let at_server = AtServer::default();
-        let flight =
-            InFlight { process, incarnation, sender, request, cause, handed_at, client, draw, result: None, at_server };
+        let flight = InFlight {
+            process, incarnation, sender, request, cause, handed_at, client, draw, result: None, abandoned: false, at_server
+        };
         let id = self.requests.insert(flight);
         match self.next_departure(id) {
             Departure::After(wait) => self.depart(id, wait),
             Departure::TooLate => unreachable!("a call has no deadline before it has left"),
         }
+        id
     }
 
     /// For whom the latencies of a request are drawn, and its how-manieth of this verb it is.
     fn draw_of(&mut self, process: ProcessIndex, sender: &Sender, verb: &'static str) -> (u64, u64) {
         let owner = &mut self.processes[process];
         let who = owner.name.stable_hash();
+        let incarnation = owner.incarnation;
         let (entity, count) = match sender {
             Sender::Component { component, .. } | Sender::Recorder { component, .. } => {
                 let slot = &mut owner.components[*component];
@@ -144,10 +154,15 @@ impl World {
                 (entity, slot.sent.entry(verb).or_insert(0))
             }
             Sender::Reflector(kind) => (who ^ kind.draw_number(), &mut owner.lists),
+            Sender::Elector { .. } => {
+                let election = self.elections[process].as_mut().expect("its elector sends");
+                let entity = who ^ hash_text("leader-election") ^ hash_text(verb).rotate_left(9);
+                (entity, election.sent.entry(verb).or_insert(0))
+            }
         };
         *count += 1;
         // Counters start anew with the process; its incarnation keeps the draws apart.
-        (entity, (owner.incarnation << 32) | *count)
+        (entity, (incarnation << 32) | *count)
     }
 
     /// The attempt leaves after its wait for a token and arrives after its way.
@@ -181,6 +196,8 @@ impl World {
                 let bucket = self.processes[flight.process].informer_client.as_mut();
                 return flight.client.call.depart(now, bucket);
             }
+            // An elector has a client of its own too, with one call at a time.
+            Sender::Elector { .. } => return flight.client.call.depart(now, None),
         };
         let plan = &self.plan.processes[flight.process];
         let (row, usage) = flight.client.client;
@@ -200,7 +217,14 @@ impl World {
     pub(super) fn deliver_reply(&mut self, request: InFlight) {
         let process = request.process;
         let Some(result) = request.result else { unreachable!("a reply that arrives holds a result") };
+        // One that acts no more still hears of its lease.
+        let is_done = self.processes[process].components.is_empty();
         match request.sender {
+            Sender::Elector { call } => {
+                let (sent_at, cause) = (request.handed_at, request.cause);
+                self.elector_answered(process, call, Answered { result, sent_at, cause });
+            }
+            _ if is_done => {}
             Sender::Component { component, token } => {
                 self.processes[process].components[component].in_flight -= 1;
                 self.hand(process, component, Input::Reply { token, result }, request.cause);

@@ -1,6 +1,7 @@
 //! The events of a run: mechanics, not resources. A new controller adds none.
 
 use crate::apiserver::WatchId;
+use crate::client::leader_election::Timer;
 use crate::component::ContainerNotice;
 use crate::model::{Cause, Kind};
 
@@ -42,6 +43,24 @@ pub enum Event {
         incarnation: u64,
         /// Which informer.
         kind: Kind,
+    },
+    /// A timer of a process' leader elector fires.
+    Elector {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation when the timer was set.
+        incarnation: u64,
+        /// Which of its timers.
+        timer: Timer,
+    },
+    /// A process that was told to stop, or gave up its lease, stops acting.
+    HookEnds {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation.
+        incarnation: u64,
+        /// The record of what ended its work.
+        cause: Cause,
     },
     /// A process starts.
     ProcessStart {

@@ -78,6 +78,10 @@ impl Faults {
     pub fn holds_down(&self, process: &Process, now: Time) -> bool {
         self.plan.faults.iter().any(|fault| {
             let FaultAction::Kill { process: to, restart_after } = &fault.action else { return false };
+            // Who led is dead, and another one leads by now.
+            if to.leader {
+                return false;
+            }
             let begins = self.plan.start_at + fault.at;
             let ends = begins + fault.duration.unwrap_or(*restart_after);
             begins <= now && now < ends && is_addressed(to, process, None)
@@ -97,6 +101,7 @@ pub fn is_addressed(to: &ProcessRef, process: &Process, component: Option<&Name>
     let (name, replica) = process.name.as_str().split_once('#').unwrap_or((process.name.as_str(), "0"));
     to.process == name
         && to.replica.is_none_or(|wanted| replica.parse() == Ok(wanted))
+        && (!to.leader || process.acts)
         && match (&to.component, component) {
             (Some(wanted), Some(component)) => component.as_str() == wanted,
             _ => true,

@@ -4,10 +4,10 @@ use crate::client::process::ComponentSlot;
 use crate::client::shared_informer::Informer;
 use crate::component::Input;
 use crate::engine::calendar::Nature;
-use crate::model::{Action, Cause, RecordId, Span};
+use crate::model::{Action, Cause, RecordId, Span, Time};
 
 use super::event::{Event, ProcessIndex};
-use super::plan::FaultAction;
+use super::plan::{CacheStart, FaultAction};
 use super::world::World;
 
 impl World {
@@ -17,9 +17,12 @@ impl World {
         if self.processes[process].alive || self.faults.holds_down(&self.processes[process], self.calendar.now()) {
             return;
         }
-        let components = super::build::components(&self.plan, process, self.calendar.now());
+        let clock = self.hosts[process].clock.monotonic(self.calendar.now());
+        let components = super::build::components(&self.plan, process, clock);
+        let caches = self.plan.processes[process].election.as_ref().map(|election| election.caches);
         let owner = &mut self.processes[process];
         owner.alive = true;
+        owner.acts = caches.is_none();
         owner.started = false;
         owner.incarnation += 1;
         owner.lists = 0;
@@ -27,16 +30,29 @@ impl World {
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
         let record = self.note(cause, Some(process), Action::ProcessStart, None, "");
-        self.start_informers(process, record);
-        self.start_when_synced(process, record);
+        match caches {
+            Some(CacheStart::OnElection) => self.election_starts(process, record),
+            None | Some(CacheStart::AtOnce) => {
+                self.start_informers(process, record);
+                self.start_when_synced(process, record);
+            }
+        }
     }
 
-    /// Starts the loops of the components once every informer has its first list.
+    /// Starts the loops of the components once every informer has its first list and the process may act; one that may
+    /// not takes part in its election from then on.
     pub(super) fn start_when_synced(&mut self, process: ProcessIndex, cause: Cause) {
         let owner = &mut self.processes[process];
         if owner.started || !owner.informers.iter().all(Informer::has_synced) {
             return;
         }
+        if !owner.acts {
+            if self.elections[process].is_none() {
+                self.election_starts(process, cause);
+            }
+            return;
+        }
+        let owner = &mut self.processes[process];
         owner.started = true;
         for component in 0..self.processes[process].components.len() {
             self.hand(process, component, Input::Start, cause);
@@ -49,15 +65,27 @@ impl World {
             return;
         }
         self.note(cause, Some(process), Action::ProcessStop, None, "");
+        self.stop_acting(process);
+        self.election_ends(process);
+        let owner = &mut self.processes[process];
+        owner.alive = false;
+        owner.incarnation += 1;
+    }
+
+    /// A process stops to act: queues, caches, timers and watches of its components are gone.
+    pub(super) fn stop_acting(&mut self, process: ProcessIndex) {
         let watches: Vec<_> =
             self.api.watches().filter(|watch| watch.owner.0 == process).map(|watch| watch.id).collect();
         for id in watches {
             self.api.close_watch(id);
         }
+        if let Some(election) = &self.elections[process] {
+            let lease = election.lease().clone();
+            self.leadership.ends(&lease, process, self.calendar.now());
+        }
         let owner = &mut self.processes[process];
-        owner.alive = false;
+        owner.acts = false;
         owner.started = false;
-        owner.incarnation += 1;
         owner.informers = crate::component::Informers::new();
         for slot in std::mem::take(&mut owner.components) {
             for id in slot.timers.values() {
@@ -71,23 +99,44 @@ impl World {
         let plan = self.plan.clone();
         let fault = &plan.faults[index];
         let record = self.note(RecordId(0), None, Action::Fault, None, format!("begins: {}", fault.text));
-        if let FaultAction::Kill { process, restart_after } = &fault.action {
-            for target in self.addressed(process) {
-                self.process_stops(target, record);
-                let back = fault.duration.unwrap_or(*restart_after).max(Span::ZERO);
-                let event = Event::ProcessStart { process: target, cause: record };
-                self.calendar.schedule(self.calendar.now() + back, Nature::Work, event);
+        let (FaultAction::Kill { process, .. }
+        | FaultAction::Stop { process, .. }
+        | FaultAction::Pause { process }
+        | FaultAction::Clock { process, .. }) = &fault.action
+        else {
+            return;
+        };
+        for target in self.addressed(process) {
+            match &fault.action {
+                FaultAction::Kill { restart_after, .. } => {
+                    self.process_exits(target, fault.duration.unwrap_or(*restart_after), record);
+                }
+                FaultAction::Stop { restart_after, .. } => {
+                    self.process_ends(target, fault.duration.unwrap_or(*restart_after), record);
+                }
+                FaultAction::Pause { .. } => {
+                    let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
+                    self.pause(target, until);
+                }
+                FaultAction::Clock { step, rate, monotonic, .. } => {
+                    self.change_clock(target, (*step, *rate, *monotonic));
+                }
+                FaultAction::DropWatchEvents { .. } | FaultAction::DelayWatch { .. } => {}
             }
         }
     }
 
     /// A fault ends.
     pub(super) fn fault_ends(&mut self, index: usize) {
-        let text = format!("ends: {}", self.plan.faults[index].text);
+        let plan = self.plan.clone();
+        let text = format!("ends: {}", plan.faults[index].text);
         self.note(RecordId(0), None, Action::Fault, None, text);
+        if let FaultAction::Clock { process, .. } = &plan.faults[index].action {
+            self.restore_clocks(process);
+        }
     }
 
-    fn addressed(&self, to: &super::plan::ProcessRef) -> Vec<ProcessIndex> {
+    pub(super) fn addressed(&self, to: &super::plan::ProcessRef) -> Vec<ProcessIndex> {
         (0..self.processes.len())
             .filter(|index| super::faults::is_addressed(to, &self.processes[*index], None))
             .collect()

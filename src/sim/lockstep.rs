@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::plan::{
-    AdmissionLimit, ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    AdmissionLimit, ApiServerSettings, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
     Plan, PodDoublePlan, ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
 };
 
@@ -85,6 +85,8 @@ fn process(name: &str, components: Vec<ComponentPlan>) -> ProcessPlan {
         client: None,
         request_timeout: None,
         events_client: None,
+        election: None,
+        clock: ClockPlan::default(),
     }
 }
 

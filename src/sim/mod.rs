@@ -1,9 +1,10 @@
 //! The simulation: the plan of a run, its events, the world and the loop.
 //!
 //! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
-//! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `reflect` (what informers ask for), `streams` (the
-//! server's end of a watch), `deliver` (from a watch to the handlers),
-//! `lifecycle` (processes, faults, people), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
+//! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `reflect` (what informers ask
+//! for), `streams` (the server's end of a watch), `deliver` (from a watch to the handlers),
+//! `lifecycle` (processes, faults, people), [`election`] and [`leadership`] (who of several replicas acts),
+//! [`hosts`] (clocks), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
 //! [`arrivals`] (queues under a known load), [`invariants`] (what must hold at the end of every instant).
 
 pub mod arrivals;
@@ -13,9 +14,12 @@ mod client_calls;
 mod client_calls_tests;
 mod deliver;
 mod dispatch;
+pub mod election;
 pub mod event;
 pub mod faults;
+pub mod hosts;
 pub mod invariants;
+pub mod leadership;
 mod lifecycle;
 pub mod lockstep;
 pub mod observer;

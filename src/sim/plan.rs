@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use crate::client::leader_election::ElectionSettings;
 pub use crate::client::queue_settings::{
     HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
 };
@@ -165,6 +166,54 @@ pub struct ProcessPlan {
     pub request_timeout: Option<Span>,
     /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
     pub events_client: Option<RateLimit>,
+    /// How its replicas agree on who acts; `None` if each acts by itself.
+    pub election: Option<ElectionPlan>,
+    /// The clock of its host.
+    pub clock: ClockPlan,
+}
+
+/// How the replicas of a process agree on who acts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ElectionPlan {
+    /// Times of the election.
+    pub settings: ElectionSettings,
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Name of the Lease.
+    pub name: String,
+    /// When its informers start.
+    pub caches: CacheStart,
+    /// How long it goes on acting after it was told to stop or gave up the lease.
+    pub stop_hook: Span,
+    /// From its end, when it lost the lease, to its next start.
+    pub restart_after: Span,
+}
+
+/// When the informers of a process with an election start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CacheStart {
+    /// When it leads: its caches are cold (kube-controller-manager).
+    OnElection,
+    /// With the process, before it takes part in the election: its caches are warm, only its workers wait
+    /// (kube-scheduler, controller-runtime).
+    AtOnce,
+}
+
+/// The clock of a host.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ClockPlan {
+    /// How much it is ahead at the start of the run.
+    pub offset: Span,
+    /// Seconds it shows for a true second; above zero.
+    pub rate: f64,
+    /// Whether spans are measured by a reading that no step moves, as Go does.
+    pub monotonic: bool,
+}
+
+impl Default for ClockPlan {
+    fn default() -> ClockPlan {
+        ClockPlan { offset: Span::ZERO, rate: 1.0, monotonic: true }
+    }
 }
 
 /// A token bucket.
@@ -360,15 +409,54 @@ pub enum FaultAction {
         /// Time to start again when the fault has no duration.
         restart_after: Span,
     },
+    /// The process is asked to end (SIGTERM): a leader may give its lease back first. It starts again as after a kill.
+    Stop {
+        /// Which.
+        process: ProcessRef,
+        /// Time to start again when the fault has no duration.
+        restart_after: Span,
+    },
+    /// The host of a process stands still for the fault's duration: nothing on it happens, and then all that waited.
+    Pause {
+        /// Whose.
+        process: ProcessRef,
+    },
+    /// The clock of a process' host changes.
+    Clock {
+        /// Whose.
+        process: ProcessRef,
+        /// Somebody sets it so much ahead, or back.
+        step: Span,
+        /// It runs at this rate while the fault lasts.
+        rate: Option<f64>,
+        /// Whether spans are measured by a reading that no step moves.
+        monotonic: bool,
+    },
 }
 
-/// A process or a controller in it: `kube-controller-manager`, `kube-scheduler#1`, `kube-controller-manager/replicaset`.
+impl FaultAction {
+    /// The process that it is about.
+    pub fn process(&self) -> Option<&ProcessRef> {
+        match self {
+            FaultAction::DropWatchEvents { to, .. } | FaultAction::DelayWatch { to, .. } => Some(to),
+            FaultAction::Kill { process, .. }
+            | FaultAction::Stop { process, .. }
+            | FaultAction::Pause { process }
+            | FaultAction::Clock { process, .. } => Some(process),
+        }
+    }
+}
+
+/// A process or a controller in it: `kube-controller-manager`, `kube-scheduler#1`, `kube-scheduler/leader`,
+/// `kube-controller-manager/replicaset`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProcessRef {
     /// Name of the process.
     pub process: String,
     /// Replica; `None` for all.
     pub replica: Option<u32>,
+    /// Only the replica that acts, if it takes an election to act.
+    pub leader: bool,
     /// Component; `None` for all.
     pub component: Option<String>,
 }

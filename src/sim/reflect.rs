@@ -116,7 +116,7 @@ impl World {
     pub(super) fn reflector_timer(&mut self, timer: ReflectorEvent) {
         let (process, kind) = (timer.process, timer.kind);
         let owner = &self.processes[process];
-        if owner.incarnation != timer.incarnation || !owner.alive {
+        if owner.incarnation != timer.incarnation || owner.informers.get_informer(kind).is_none() {
             return;
         }
         let now = self.calendar.now();
@@ -200,7 +200,8 @@ impl World {
             return;
         }
         let now = self.calendar.now();
-        let informer = owner.informers.get_informer(kind).expect("it watches the kind");
+        // A process that acts no more has none.
+        let Some(informer) = owner.informers.get_informer(kind) else { return };
         // A relist since has put it off.
         if informer.reflector().next_resync() != Some(now) {
             return;

@@ -14,6 +14,10 @@ use super::world::World;
 impl World {
     /// A request reaches the API server.
     pub(super) fn request_arrives(&mut self, id: RequestId) {
+        if self.requests.get_mut(id).abandoned {
+            self.requests.remove(id);
+            return;
+        }
         self.admit(id);
     }
 
@@ -34,6 +38,16 @@ impl World {
         }
     }
 
+    /// Whether the request ends here, because its client has closed the connection: its seats are free.
+    fn is_dropped(&mut self, id: RequestId) -> bool {
+        let is_abandoned = self.requests.get_mut(id).abandoned;
+        if is_abandoned {
+            self.leave_server(id);
+            self.requests.remove(id);
+        }
+        is_abandoned
+    }
+
     /// A write takes effect, and its server may go on with others.
     pub(super) fn commit(&mut self, id: RequestId) {
         let server = self.requests.get_mut(id).at_server.server;
@@ -43,6 +57,9 @@ impl World {
 
     /// The request takes effect; its reply sets out.
     pub(super) fn execute(&mut self, id: RequestId) {
+        if self.is_dropped(id) {
+            return;
+        }
         if matches!(self.requests.get_mut(id).request, Request::Watch { .. }) {
             return self.open_stream(id);
         }
@@ -121,7 +138,7 @@ impl World {
             super::world::Sender::Component { component, .. } | super::world::Sender::Recorder { component, .. } => {
                 self.processes[flight.process].components.get(component).map(|slot| slot.name.clone())
             }
-            super::world::Sender::Reflector(_) => None,
+            super::world::Sender::Reflector(_) | super::world::Sender::Elector { .. } => None,
         };
         if let (Some(name), Some(record)) = (name, self.fresh.last_mut()) {
             record.component = name;

@@ -106,6 +106,7 @@ impl World {
     /// Carries out what an event means.
     pub(super) fn happens(&mut self, event: Event) {
         self.counters.events += 1;
+        let Some(event) = self.put_off(event) else { return };
         match event {
             Event::RequestArrives(id) => self.request_arrives(id),
             Event::Commit(id) => self.commit(id),
@@ -119,6 +120,8 @@ impl World {
             Event::Timer(timer) => self.timer_fires(*timer),
             Event::ContainerStep(step) => self.container_step(*step),
             Event::Resync { process, incarnation, kind } => self.resync(process, incarnation, kind),
+            Event::Elector { process, incarnation, timer } => self.elector_fires(process, incarnation, timer),
+            Event::HookEnds { process, incarnation, cause } => self.hook_ends(process, incarnation, cause),
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
             Event::FaultBegins(index) => self.fault_begins(index),
             Event::FaultEnds(index) => self.fault_ends(index),

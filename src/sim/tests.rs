@@ -25,7 +25,7 @@ fn kill(process: &str, at_s: i64, duration_s: Option<i64>) -> FaultPlan {
         at: Span::from_seconds(at_s),
         duration: duration_s.map(Span::from_seconds),
         action: FaultAction::Kill {
-            process: ProcessRef { process: process.to_string(), replica: None, component: None },
+            process: ProcessRef { process: process.to_string(), replica: None, leader: false, component: None },
             restart_after: Span::from_seconds(1),
         },
         text: format!("kill {process}"),

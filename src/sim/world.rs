@@ -13,8 +13,11 @@ use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, R
 use crate::plant::Plant;
 
 use super::client_calls::ClientCall;
+use super::election::Election;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::Faults;
+use super::hosts::Host;
+use super::leadership::Leadership;
 use super::plan::Plan;
 use super::servers::{AtServer, Servers};
 
@@ -29,6 +32,13 @@ pub struct World {
     pub(super) plant: Plant,
     pub(super) draws: WorldDraws,
     pub(super) faults: Faults,
+    /// The host of each process.
+    pub(super) hosts: Vec<Host>,
+    /// A fault has made a host stand still.
+    pub(super) some_host_paused: bool,
+    /// What each running process does in its election.
+    pub(super) elections: Vec<Option<Election>>,
+    pub(super) leadership: Leadership,
     pub(super) requests: Requests,
     pub(super) servers: Servers,
     pub(super) next_record: u64,
@@ -105,6 +115,11 @@ pub enum Sender {
     },
     /// An informer's list or watch.
     Reflector(Kind),
+    /// A process' leader elector.
+    Elector {
+        /// Number of the call.
+        call: u64,
+    },
 }
 
 /// A request between client and server.
@@ -130,6 +145,8 @@ pub struct InFlight {
     pub result: Option<ApiResult>,
     /// Where it is with its API server.
     pub at_server: AtServer,
+    /// Its client has closed the connection: what has not reached etcd never will.
+    pub abandoned: bool,
 }
 
 /// Requests in flight, by number.
@@ -152,6 +169,11 @@ impl Requests {
                 RequestId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 requests are in flight"))
             }
         }
+    }
+
+    /// A request that may be in flight no more.
+    pub fn find_mut(&mut self, id: RequestId) -> Option<&mut InFlight> {
+        self.slots.get_mut(id.0 as usize)?.as_mut()
     }
 
     /// A request in flight.
@@ -227,6 +249,11 @@ impl World {
         &self.processes
     }
 
+    /// Who led, and when nobody or more than one did.
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+
     /// Makes a record of something that happened in no component; returns its number.
     pub(super) fn note(
         &mut self,
@@ -267,7 +294,10 @@ impl World {
     pub fn is_idle(&self) -> bool {
         self.requests.is_empty()
             && self.processes.iter().all(|process| {
-                !process.alive || process.components.iter().all(crate::client::process::ComponentSlot::is_idle)
+                // A standby whose queues fill has nothing to do.
+                !process.alive
+                    || !process.acts
+                    || process.components.iter().all(crate::client::process::ComponentSlot::is_idle)
             })
     }
 }

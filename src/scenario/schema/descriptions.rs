@@ -66,6 +66,92 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.controlPlane.controllerManager.reconcileTime.deployment", "Of the Deployment controller."),
     ("spec.controlPlane.scheduler", "kube-scheduler."),
     ("spec.controlPlane.scheduler.flags", "Its command line."),
+    (
+        "spec.controlPlane.controllerManager.replicas",
+        "How many run; with more than one they elect who acts. 1 if left out.",
+    ),
+    ("spec.controlPlane.controllerManager.leaderElection", "How its replicas elect one of them."),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.leaderElect",
+        "Whether they do; without it, with more than one replica.",
+    ),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.leaseDuration",
+        "How long others leave a holder alone after they saw it write; 15s.",
+    ),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.renewDeadline",
+        "How long a leader tries to renew before it gives up; 10s.",
+    ),
+    ("spec.controlPlane.controllerManager.leaderElection.retryPeriod", "Time between two attempts; 2s."),
+    ("spec.controlPlane.controllerManager.leaderElection.resourceName", "Name of the Lease; that of the process."),
+    ("spec.controlPlane.controllerManager.leaderElection.resourceNamespace", "Its namespace; kube-system."),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.releaseOnCancel",
+        "Whether a leader that is asked to end gives the lease back.",
+    ),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.caches",
+        "`cold`: informers start when it leads. `warm`: they run before, and only the workers wait.",
+    ),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.stopHook",
+        "How long it goes on acting after it was asked to end or gave up the lease; 0s.",
+    ),
+    (
+        "spec.controlPlane.controllerManager.leaderElection.restartAfter",
+        "From its end, when it lost the lease, to its next start.",
+    ),
+    ("spec.controlPlane.controllerManager.clocks", "Clocks of the hosts, one a replica."),
+    (
+        "spec.controlPlane.controllerManager.clocks[].offset",
+        "How much it is ahead at the start; negative when it is behind.",
+    ),
+    ("spec.controlPlane.controllerManager.clocks[].rate", "Seconds it shows for a true second; 1."),
+    (
+        "spec.controlPlane.controllerManager.clocks[].monotonic",
+        "Whether spans are measured by a reading that no step moves, as Go does; true.",
+    ),
+    ("spec.controlPlane.scheduler.replicas", "How many run; with more than one they elect who acts. 1 if left out."),
+    ("spec.controlPlane.scheduler.leaderElection", "How its replicas elect one of them."),
+    (
+        "spec.controlPlane.scheduler.leaderElection.leaderElect",
+        "Whether they do; without it, with more than one replica.",
+    ),
+    (
+        "spec.controlPlane.scheduler.leaderElection.leaseDuration",
+        "How long others leave a holder alone after they saw it write; 15s.",
+    ),
+    (
+        "spec.controlPlane.scheduler.leaderElection.renewDeadline",
+        "How long a leader tries to renew before it gives up; 10s.",
+    ),
+    ("spec.controlPlane.scheduler.leaderElection.retryPeriod", "Time between two attempts; 2s."),
+    ("spec.controlPlane.scheduler.leaderElection.resourceName", "Name of the Lease; that of the process."),
+    ("spec.controlPlane.scheduler.leaderElection.resourceNamespace", "Its namespace; kube-system."),
+    (
+        "spec.controlPlane.scheduler.leaderElection.releaseOnCancel",
+        "Whether a leader that is asked to end gives the lease back.",
+    ),
+    (
+        "spec.controlPlane.scheduler.leaderElection.caches",
+        "`cold`: informers start when it leads. `warm`: they run before, and only the workers wait.",
+    ),
+    (
+        "spec.controlPlane.scheduler.leaderElection.stopHook",
+        "How long it goes on acting after it was asked to end or gave up the lease; 0s.",
+    ),
+    (
+        "spec.controlPlane.scheduler.leaderElection.restartAfter",
+        "From its end, when it lost the lease, to its next start.",
+    ),
+    ("spec.controlPlane.scheduler.clocks", "Clocks of the hosts, one a replica."),
+    ("spec.controlPlane.scheduler.clocks[].offset", "How much it is ahead at the start; negative when it is behind."),
+    ("spec.controlPlane.scheduler.clocks[].rate", "Seconds it shows for a true second; 1."),
+    (
+        "spec.controlPlane.scheduler.clocks[].monotonic",
+        "Whether spans are measured by a reading that no step moves, as Go does; true.",
+    ),
     ("spec.controlPlane.apiServer", "The API servers: how long requests and watches take, and what they can bear."),
     ("spec.controlPlane.apiServer.latency", "The same as `request`."),
     ("spec.controlPlane.apiServer.request", "Time from a client to the server."),
@@ -146,6 +232,15 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "A process loses queues, caches and everything else in memory, and starts again once its kubelet notices.",
     ),
     ("spec.faults[].restart", "A process loses everything in memory and starts again at once."),
+    ("spec.faults[].pause", "The host of a process stands still; what should happen on it happens afterwards."),
+    ("spec.faults[].clock", "The clock of a process' host is set, or runs apart."),
+    ("spec.faults[].clock.of", "Whose clock."),
+    ("spec.faults[].clock.step", "How much it is set forward; back when negative."),
+    ("spec.faults[].clock.rate", "Seconds it shows for a true second, while the fault lasts."),
+    (
+        "spec.faults[].clock.monotonic",
+        "Whether spans are measured by a reading that the step does not move, as Go does; true.",
+    ),
     ("spec.expect", "What you want to know. An expectation that is not met gives exit code 1."),
     ("spec.expect[].name", "Lets `set` address the expectation."),
     ("spec.expect[].in", "Judge this variant only."),

@@ -32,8 +32,25 @@ spec:
     controllerManager:
       flags: ["--min-resync-period=5m"]
       reconcileTime: {replicaset: 1ms, deployment: 1ms}
+      replicas: 3
+      leaderElection: &election
+        leaderElect: true
+        leaseDuration: 15s
+        renewDeadline: 10s
+        retryPeriod: 2s
+        resourceName: lock
+        resourceNamespace: kube-system
+        releaseOnCancel: true
+        caches: warm
+        stopHook: 3s
+        restartAfter: 5s
+      clocks: &clocks
+      - {offset: -1h, rate: 1.5, monotonic: false}
     scheduler:
       flags: ["--kube-api-qps=5"]
+      replicas: 3
+      leaderElection: *election
+      clocks: *clocks
     apiServer:
       request: 2ms
       latencyByVerb: {get: 1ms, list: 1ms, create: 1ms, update: 1ms, patch: 1ms, delete: 1ms}
@@ -61,6 +78,8 @@ spec:
   - {at: 1m, delayWatch: {to: kube-scheduler, kind: Pod, by: 1s}}
   - {at: 1m, kill: kubelet}
   - {at: 1m, restart: kubelet}
+  - {at: 1m, duration: 1m, pause: kube-scheduler/leader}
+  - {at: 1m, clock: {of: kube-scheduler/leader, step: -1h, rate: 1.5, monotonic: false}}
   expect:
   - {name: down, in: relist, at: 3m, that: "true"}
   - {from: 3m, within: 8m, that: "true"}

@@ -32,6 +32,8 @@ pub enum Special {
     ApiVersion,
     /// `1h30m`.
     Duration,
+    /// A duration with or without a sign.
+    SignedDuration,
     /// `500m`, `16Gi`.
     Quantity,
     /// `2026-01-01T00:00:00Z`.

@@ -10,6 +10,7 @@ use crate::scenario::references::PROCESSES;
 use crate::sim::plan::KubernetesVersion;
 
 const DURATION: &str = r"^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
+const SIGNED_DURATION: &str = r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 const QUANTITY: &str = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 const DNS_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 const INSTANT: &str =
@@ -21,6 +22,7 @@ impl Special {
         Some(match self {
             Special::ApiVersion | Special::Files | Special::Anything => return None,
             Special::Duration => "duration",
+            Special::SignedDuration => "signedDuration",
             Special::Quantity => "quantity",
             Special::Instant => "instant",
             Special::KubernetesVersion => "kubernetesVersion",
@@ -48,6 +50,10 @@ impl Special {
             Special::Duration => json!({
                 "description": "A duration as Go writes it.",
                 "type": "string", "pattern": DURATION, "examples": ["250ms", "30s", "1h30m"],
+            }),
+            Special::SignedDuration => json!({
+                "description": "A duration as Go writes it, forward or back.",
+                "type": "string", "pattern": SIGNED_DURATION, "examples": ["1h", "-30s"],
             }),
             Special::Quantity => json!({
                 "description": "A Kubernetes quantity, not negative.",
@@ -105,7 +111,7 @@ fn processes() -> Value {
     let mut examples = Vec::new();
     for (process, components) in PROCESSES {
         let names: Vec<&str> = components.iter().map(|(name, _)| *name).collect();
-        patterns.push(format!("{process}(#0)?(/(leader|{}))?", names.join("|")));
+        patterns.push(format!("{process}(#[0-9]+)?(/(leader|{}))?", names.join("|")));
         examples.push((*process).to_string());
         examples.extend(names.iter().map(|name| format!("{process}/{name}")));
     }

@@ -4,6 +4,7 @@
 
 mod capacity;
 mod identity;
+mod leaders;
 mod versions;
 
 use crate::model::{Kind, Map, Name, Object, Record, Rv, Time, Uid};
@@ -33,6 +34,7 @@ impl Invariants {
     /// # Errors
     /// What is wrong, in words.
     pub fn check(&mut self, world: &World) -> Result<(), String> {
+        leaders::at_most_one_acts(world)?;
         let truth = world.api().truth();
         let revision = truth.revision();
         if revision < self.last_revision {
