@@ -11,8 +11,8 @@ use crate::component::{Context, Delta, Purpose, WatchSpec, draw_span};
 use crate::model::{ApiResult, Distribution, Key, Kind, Name, Span};
 
 use super::plan::{
-    ApiServerSettings, ArrivalsPlan, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
-    Plan, ProcessPlan, QueuePlan, ResyncPlan,
+    ApiServerSettings, ArrivalsPlan, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency,
+    ModelOptions, Plan, ProcessPlan, QueuePlan, ResyncPlan,
 };
 
 const BETWEEN: Purpose = Purpose("between-arrivals");

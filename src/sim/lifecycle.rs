@@ -3,10 +3,9 @@
 use crate::client::process::ComponentSlot;
 use crate::client::shared_informer::Informer;
 use crate::component::Input;
-use crate::engine::calendar::Nature;
-use crate::model::{Action, Cause, RecordId, Span, Time};
+use crate::model::{Action, Cause, RecordId, Time};
 
-use super::event::{Event, ProcessIndex};
+use super::event::ProcessIndex;
 use super::plan::{CacheStart, FaultAction};
 use super::world::World;
 

@@ -16,8 +16,8 @@ use crate::model::{
 };
 
 use super::plan::{
-    AdmissionLimit, ApiServerSettings, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
-    Plan, PodDoublePlan, ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
+    AdmissionLimit, ApiServerSettings, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency,
+    ModelOptions, Plan, PodDoublePlan, ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
 };
 
 /// 2000-01-01T00:00:00Z, where the controller recordings start.

@@ -73,7 +73,7 @@ fn c09_a_clock_step_makes_two_leaders_where_spans_follow_it_and_renewals_are_slo
         let step = format!("{{at: 60s, clock: {{of: kube-scheduler#1, step: 1h, monotonic: {monotonic}}}}}");
         let faults = format!("{{at: 0s, duration: 30s, kill: kube-scheduler#1}}, {step}");
         scenario("scheduler: {replicas: 2}", &faults)
-            .replace("spec:\n", "spec:\n  timeline: [{at: 61s, kubectl: kubectl scale deployment/web --replicas=40}]\n")
+            .replace("spec:\n", "spec:\n  timeline: [{at: 61s, kubectl: kubectl scale deployment/web --replicas=24}]\n")
             + &workload("Deployment", "web", 4)
     };
     let mut lengths = Vec::new();
@@ -99,7 +99,7 @@ fn c09_a_clock_step_makes_two_leaders_where_spans_follow_it_and_renewals_are_slo
                 lengths.push((overlap.to.unwrap() - overlap.from).as_seconds());
             }
             let bound = world.api().truth().iter(Kind::Pod).filter(|pod| !pod.as_pod().unwrap().node_name.is_empty());
-            assert_eq!(bound.count(), 40, "{test}: every pod is bound, and (an invariant) none twice");
+            assert_eq!(bound.count(), 24, "{test}: every pod is bound, and (an invariant) none twice");
         }
     }
     assert!(!lengths.is_empty());
