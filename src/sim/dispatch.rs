@@ -132,7 +132,17 @@ impl World {
         let client = ClientCall::new(&request, (row, usage), timeout);
         let at_server = AtServer::default();
         let flight = InFlight {
-            process, incarnation, sender, request, cause, handed_at, client, draw, result: None, abandoned: false, at_server
+            process,
+            incarnation,
+            sender,
+            request,
+            cause,
+            handed_at,
+            client,
+            draw,
+            result: None,
+            abandoned: false,
+            at_server,
         };
         let id = self.requests.insert(flight);
         match self.next_departure(id) {

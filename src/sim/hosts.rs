@@ -156,7 +156,9 @@ impl World {
             return Some(event);
         }
         let process = match &event {
-            Event::ReplyArrives(id) | Event::RequestRetries(id) | Event::RequestTimesOut(id) => Some(self.requests.get_mut(*id).process),
+            Event::ReplyArrives(id) | Event::RequestRetries(id) | Event::RequestTimesOut(id) => {
+                Some(self.requests.get_mut(*id).process)
+            }
             Event::WatchBatch(id) => self.api.watch(*id).map(|watch| watch.owner.0),
             Event::Timer(timer) => Some(timer.process),
             Event::Reflector(timer) => Some(timer.process),
