@@ -180,6 +180,8 @@ struct Collector<'a> {
     next: usize,
     file: Option<BufWriter<std::fs::File>>,
     points: Vec<PointStatistics>,
+    /// Values of the KPIs whose distribution is drawn.
+    drawn: Vec<Vec<f64>>,
     bugs: Vec<(usize, u64)>,
     heard: Heard,
     done: u64,
@@ -195,6 +197,7 @@ impl<'a> Collector<'a> {
             next: 0,
             file,
             points: (0..sweep.points()).map(|_| PointStatistics::new(kpis::NAMES.len())).collect(),
+            drawn: vec![Vec::new(); sweep.histograms.len()],
             bugs: Vec::new(),
             heard: Heard::default(),
             done: 0,
@@ -216,6 +219,10 @@ impl<'a> Collector<'a> {
             }
             self.write(&line(self.sweep, &row));
             self.points[row.point].push(&row);
+            for (histogram, values) in self.sweep.histograms.iter().zip(&mut self.drawn) {
+                let kpi = kpis::NAMES.iter().position(|name| *name == histogram.kpi);
+                values.extend(kpi.and_then(|index| row.kpis.get(index)?.0));
+            }
             self.heard.take(&row.notices);
         }
     }
@@ -273,7 +280,8 @@ fn write_all(
     let mut summary = summarise(loaded, &collector.points);
     let heard = collector.heard.words(summary.runs);
     summary.notices.extend(heard);
-    let charts = sweep_charts::charts(&loaded.sweep, &mut summary);
+    let mut charts = sweep_charts::charts(&loaded.sweep, &mut summary);
+    charts.extend(sweep_charts::histograms(&loaded.sweep, collector.drawn, &summary));
     let outcome = |summary| SweepOutcome { summary, bugs: collector.bugs };
     let Some(folder) = folder else { return Ok(outcome(summary)) };
     let written = match collector.error {

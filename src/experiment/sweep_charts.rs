@@ -4,12 +4,14 @@ use rayon::prelude::*;
 use serde_json::Value as Json;
 
 use crate::plot::band::{self, BandChart, BandLine, BandPoint, BestPoint};
+use crate::plot::histogram::{self, Histogram};
 use crate::plot::palette::MOST_SERIES;
 use crate::plot::png::Renderer;
 use crate::report::kpis;
 use crate::report::output_folder::OutputFolder;
 use crate::rules::{go_duration, quantity};
-use crate::scenario::sweep::{Axis, Sweep, Wish};
+use crate::scenario::sweep::{Axis, HistogramOf, Sweep, Wish};
+use crate::trace::number::format_f64;
 
 use super::single::{CHARTS, RunError};
 use super::statistics::CONFIDENCE;
@@ -19,7 +21,7 @@ use super::sweep_summary::{PointSummary, SweepSummary};
 pub const NO_CHART: &str = "no chart, as ";
 
 /// The chart of every KPI that varies, by name. What gets no chart is added to the summary's notices.
-pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandChart)> {
+pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, SweepChart)> {
     let is_measured =
         |name: &str| summary.points.iter().any(|point| point.kpis.get(name).is_some_and(|found| found.n > 0));
     let (measured, missing): (Vec<&str>, Vec<&str>) = kpis::NAMES.into_iter().partition(|name| is_measured(name));
@@ -27,7 +29,10 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandCha
     let mut notices = Vec::new();
     let mut charts = Vec::new();
     match Layout::of(sweep) {
-        Some(layout) => charts = varying.iter().map(|name| (name.to_string(), layout.chart(name, summary))).collect(),
+        Some(layout) => {
+            let chart = |name: &&str| (name.to_string(), SweepChart::Band(layout.chart(name, summary)));
+            charts = varying.iter().map(chart).collect();
+        }
         None => notices.push(format!("{NO_CHART}there is one point only")),
     }
     for (left_out, why) in [(missing, "no run measured it"), (fixed, "it is the same in every run")] {
@@ -39,17 +44,56 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, BandCha
     charts
 }
 
+/// The distributions that the sweep asks for, by name, over the values of all runs.
+pub fn histograms(sweep: &Sweep, drawn: Vec<Vec<f64>>, summary: &SweepSummary) -> Vec<(String, SweepChart)> {
+    let chart = |(of, values): (&HistogramOf, Vec<f64>)| {
+        let (least, most) = values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let shown = |value: f64| format_f64((value * 1e3).round() / 1e3);
+        let subtitle = match values.len() {
+            0 => format!("{}: no run measured it", summary.name),
+            runs => format!(
+                "{}, seed {}: {runs} runs; least {}, mean {}, most {}",
+                summary.name,
+                summary.seed,
+                shown(least),
+                shown(mean),
+                shown(most)
+            ),
+        };
+        let title = format!("Distribution of {}", of.kpi);
+        let (x_label, lines) = (unit(of.kpi).to_string(), of.lines.clone());
+        let histogram = Histogram { title, subtitle, x_label, values, lines };
+        (format!("{}-distribution", of.kpi), SweepChart::Histogram(histogram))
+    };
+    sweep.histograms.iter().zip(drawn).map(chart).collect()
+}
+
+/// A chart of a sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SweepChart {
+    /// A KPI over swept values.
+    Band(BandChart),
+    /// The distribution of a KPI.
+    Histogram(Histogram),
+}
+
 /// Writes charts as SVG and PNG.
 ///
 /// # Errors
 /// They cannot be drawn or written.
-pub fn write(charts: &[(String, BandChart)], folder: &OutputFolder) -> Result<(), RunError> {
+pub fn write(charts: &[(String, SweepChart)], folder: &OutputFolder) -> Result<(), RunError> {
     let renderer = Renderer::default();
     // Pictures take longer than many a sweep: they are drawn side by side and written in order.
     let drawn: Vec<_> = charts
         .par_iter()
         .map(|(_, chart)| {
-            let drawing = band::draw(chart);
+            let drawing = match chart {
+                SweepChart::Band(chart) => band::draw(chart),
+                SweepChart::Histogram(chart) => histogram::draw(chart),
+            };
             let png = renderer.png(&drawing);
             (drawing, png)
         })
@@ -274,7 +318,7 @@ mod tests {
     }
 
     fn sweep(grid: Vec<Axis>) -> Sweep {
-        Sweep { replications: 1, grid, goals: Vec::new() }
+        Sweep { replications: 1, grid, goals: Vec::new(), histograms: Vec::new() }
     }
 
     #[test]

@@ -13,7 +13,7 @@ fn loaded(plans: Vec<Plan>) -> LoadedSweep {
     let axis = Axis { path: "spec.x, y".into(), values: (0..plans.len()).map(|index| json!(index)).collect() };
     let goals = vec![Goal { kpi: "reconciles_total", wish: Wish::Maximise }];
     LoadedSweep {
-        sweep: Sweep { replications: 2, grid: vec![axis], goals },
+        sweep: Sweep { replications: 2, grid: vec![axis], goals, histograms: Vec::new() },
         plans,
         notices: Vec::new(),
         resolved: Default::default(),

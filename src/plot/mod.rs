@@ -7,6 +7,7 @@
 pub mod band;
 pub mod chart;
 pub mod charts;
+pub mod histogram;
 pub mod palette;
 pub mod png;
 pub mod scale;

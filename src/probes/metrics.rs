@@ -73,6 +73,17 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     staleness(world, now, sink);
 }
 
+/// Upstream: component-base/metrics/prometheus/clientgo/leaderelection/metrics.go; the process stands in for the
+/// `instance` that a scrape would add.
+fn elections(world: &World, sink: &mut dyn MetricSink) {
+    for (index, process) in world.processes().iter().enumerate() {
+        let Some(election) = world.election(index) else { continue };
+        let labels = [("name", election.lease().as_str()), ("process", process.name.as_str())];
+        let leads = election.elector().works();
+        sink.sample("leader_election_master_status", &labels, f64::from(u8::from(leads)));
+    }
+}
+
 /// What the clients of a process have received. Upstream's label `host` is left out: there is one API server.
 fn client_requests(process: &Process, sink: &mut dyn MetricSink) {
     let mut answers: Vec<_> = process.client_requests.iter().collect();

@@ -27,6 +27,17 @@ pub struct Sweep {
     pub grid: Vec<Axis>,
     /// What is wanted.
     pub goals: Vec<Goal>,
+    /// KPIs of which the distribution over all runs is drawn.
+    pub histograms: Vec<HistogramOf>,
+}
+
+/// A KPI whose distribution is drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HistogramOf {
+    /// Its name, one of docs/kpis.md.
+    pub kpi: &'static str,
+    /// Values to compare with, and what they are.
+    pub lines: Vec<(f64, String)>,
 }
 
 /// One setting and the values it takes.
@@ -181,6 +192,8 @@ pub fn read(entry: &Entry<'_>) -> Option<Sweep> {
     let grid = grid_entry.as_ref().map(grid).unwrap_or(Some(Vec::new()));
     let minimise = fields.get("minimise").map(|entry| goals(&entry, Wish::Minimise)).unwrap_or_default();
     let maximise = fields.get("maximise").map(|entry| goals(&entry, Wish::Maximise)).unwrap_or_default();
+    let histograms = fields.get("histograms").map(|entry| entry.items()).unwrap_or_default();
+    let histograms = histograms.iter().filter_map(histogram).collect();
     for goal in maximise.iter().filter(|goal| minimise.iter().any(|other| other.kpi == goal.kpi)) {
         let message = format!("`{}` cannot be both minimised and maximised", goal.kpi);
         entry.problem(Code::Contradiction, message, None);
@@ -190,6 +203,7 @@ pub fn read(entry: &Entry<'_>) -> Option<Sweep> {
         replications: replications.unwrap_or(Some(1))? as u64,
         grid: grid?,
         goals: [minimise, maximise].concat(),
+        histograms,
     };
     if let Some((message, help)) = too_large(&sweep) {
         grid_entry.as_ref().unwrap_or(entry).problem(Code::TooLarge, message, Some(help));
@@ -249,6 +263,23 @@ fn axis(path: &str, entry: &Entry<'_>) -> Option<Axis> {
 
 fn shown_list(value: &Value) -> String {
     if value.is_array() { "an empty one".to_string() } else { shown(value) }
+}
+
+/// `{of: KPI, lines: [{at: NUMBER, label: TEXT}]}`.
+fn histogram(entry: &Entry<'_>) -> Option<HistogramOf> {
+    let mut fields = entry.fields()?;
+    let kpi = fields.require("of").and_then(|of| of.word(&kpis::NAMES.map(|name| (name, name))));
+    let lines = fields.get("lines").map(|entry| entry.items()).unwrap_or_default();
+    fields.finish();
+    let line = |entry: &Entry<'_>| {
+        let mut fields = entry.fields()?;
+        let at = fields.require("at").and_then(|at| at.number());
+        let label = fields.require("label").and_then(|label| label.text().map(str::to_string));
+        fields.finish();
+        Some((at?, label?))
+    };
+    let lines: Option<Vec<(f64, String)>> = lines.iter().map(line).collect();
+    Some(HistogramOf { kpi: kpi?, lines: lines? })
 }
 
 /// One KPI or a list of them.

@@ -181,7 +181,8 @@ fn a_run_says_that_it_is_the_base_point_and_names_the_mistakes_of_the_sweep() {
     assert_eq!(replicas["spec"]["replicas"], json!(1));
     // A point of the first value of each path, and of every other value one.
     let axis = |count: usize| Axis { path: "x".into(), values: (0..count).map(|index| json!(index)).collect() };
-    let sweep = Sweep { replications: 1, grid: vec![axis(2), axis(1), axis(3)], goals: Vec::new() };
+    let sweep =
+        Sweep { replications: 1, grid: vec![axis(2), axis(1), axis(3)], goals: Vec::new(), histograms: Vec::new() };
     assert_eq!(sweep.points_with_every_value().collect::<Vec<_>>(), [0, 3, 1, 2]);
     let wrong = "  sweep: {grid: {spec.model.assume: [true, 7]}}";
     assert!(load(&file("run-value", wrong), &Overrides::default()).unwrap_err().to_string().contains("E0005"));
@@ -205,7 +206,7 @@ fn the_command_line_may_change_the_number_of_replications_and_the_grid() {
 fn paths_are_short_where_that_is_clear() {
     let axis = |path: &str| Axis { path: path.to_string(), values: vec![json!(1)] };
     let grid = vec![axis("a/b:spec.replicas"), axis("spec.x.at"), axis("spec.y.at"), axis("spec.nodes[0]")];
-    let sweep = Sweep { replications: 1, grid, goals: Vec::new() };
+    let sweep = Sweep { replications: 1, grid, goals: Vec::new(), histograms: Vec::new() };
     assert_eq!(sweep.short_names(), ["replicas", "spec.x.at", "spec.y.at", "spec.nodes[0]"]);
 }
 

@@ -140,13 +140,18 @@ impl World {
         let mut answer = self.requests.get_mut(id).clone();
         answer.result = Some(Err(ApiError::new(Reason::DeadlineExceeded, "context deadline exceeded")));
         answer.cause = record;
+        self.give_up_call(id);
+        *self.processes[answer.process].client_requests.entry((method(answer.client.verb), 0)).or_insert(0) += 1;
+        self.deliver_reply(answer);
+    }
+
+    /// Nobody waits for the answer any more: there are no further attempts.
+    pub(super) fn give_up_call(&mut self, id: RequestId) {
         let flight = self.requests.get_mut(id);
         flight.client.is_given_up = true;
         if flight.client.next_attempt.is_some() {
             self.forget_call(id);
         }
-        *self.processes[answer.process].client_requests.entry((method(answer.client.verb), 0)).or_insert(0) += 1;
-        self.deliver_reply(id, answer);
     }
 
     /// Makes a record in the name of the caller of a request.

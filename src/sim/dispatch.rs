@@ -124,10 +124,26 @@ impl World {
         let handed_at = self.calendar.now();
         let draw = self.draw_of(process, &sender, request.verb());
         let incarnation = self.processes[process].incarnation;
-        let client = ClientCall::new(&request, (row, usage), self.plan.processes[process].request_timeout);
+        let timeout = match sender {
+            // An elector times its calls itself.
+            Sender::Elector { .. } => None,
+            _ => self.plan.processes[process].request_timeout,
+        };
+        let client = ClientCall::new(&request, (row, usage), timeout);
         let at_server = AtServer::default();
-        let flight =
-            InFlight { process, incarnation, sender, request, cause, handed_at, client, draw, result: None, at_server };
+        let flight = InFlight {
+            process,
+            incarnation,
+            sender,
+            request,
+            cause,
+            handed_at,
+            client,
+            draw,
+            result: None,
+            abandoned: false,
+            at_server,
+        };
         let id = self.requests.insert(flight);
         match self.next_departure(id) {
             Departure::After(wait) => self.depart(id, wait),
@@ -190,7 +206,7 @@ impl World {
                 let bucket = self.processes[flight.process].informer_client.as_mut();
                 return flight.client.call.depart(now, bucket);
             }
-            // An elector has a client of its own, with one call at a time.
+            // An elector has a client of its own too, with one call at a time.
             Sender::Elector { .. } => return flight.client.call.depart(now, None),
         };
         let plan = &self.plan.processes[flight.process];
@@ -216,7 +232,7 @@ impl World {
         match request.sender {
             Sender::Elector { call } => {
                 let (sent_at, cause) = (request.handed_at, request.cause);
-                self.elector_answered(process, call, Answered { id, result, sent_at, cause });
+                self.elector_answered(process, call, Answered { result, sent_at, cause });
             }
             _ if is_done => {}
             Sender::Component { component, token } => {

@@ -27,8 +27,8 @@ pub struct Election {
     /// The Lease as it was read or written last: what the elector does not change goes with its next write.
     object: Option<Rc<Lease>>,
     timers: [Option<EventId>; Timer::ALL.len()],
-    /// The call in flight, and whether it is a Get.
-    flight: Option<(RequestId, bool)>,
+    /// The call in flight: its request, its number, and whether it is a Get.
+    flight: Option<(RequestId, u64, bool)>,
     /// Calls sent, by verb: occurrences of latency draws.
     pub(super) sent: Map<&'static str, u64>,
     /// The record of the last call or timer.
@@ -122,7 +122,7 @@ impl World {
     pub(super) fn elector_answered(&mut self, process: ProcessIndex, call: u64, answered: Answered) {
         let now = self.calendar.now();
         let Some(election) = &mut self.elections[process] else { return };
-        let Some((_, is_get)) = election.flight.take_if(|(id, _)| *id == answered.id) else { return };
+        let Some((_, _, is_get)) = election.flight.take_if(|(_, number, _)| *number == call) else { return };
         let reply = match answered.result {
             Ok(Answer::Object(Object::Lease(lease))) => {
                 let resource_version = lease.meta.resource_version.0;
@@ -186,15 +186,16 @@ impl World {
         };
         let id = self.send(process, ClientRow(0), ClientUse::Main, Sender::Elector { call }, request, cause);
         if let Some(election) = &mut self.elections[process] {
-            election.flight = Some((id, is_get));
+            election.flight = Some((id, call, is_get));
         }
     }
 
     /// Nobody waits for the call any more: what has not reached etcd never will, as its connection is closed.
     fn elector_abandons(&mut self, process: ProcessIndex) {
         let flight = self.elections[process].as_mut().and_then(|election| election.flight.take());
-        if let Some((id, _)) = flight {
-            self.requests.get_mut(id).client.is_given_up = true;
+        if let Some((id, _, _)) = flight {
+            self.requests.get_mut(id).abandoned = true;
+            self.give_up_call(id);
         }
     }
 
@@ -313,8 +314,6 @@ impl World {
 
 /// An answer to an elector's call.
 pub(super) struct Answered {
-    /// Number of the request.
-    pub id: RequestId,
     /// What came.
     pub result: ApiResult,
     /// When the request was sent.

@@ -189,14 +189,6 @@ impl World {
                     slot.timers.insert(token, id);
                 }
             }
-            Event::RequestRetries(id) => {
-                let again = self.calendar.schedule(at, Nature::Work, event);
-                self.requests.get_mut(id).client.next_attempt = Some(again);
-            }
-            Event::RequestTimesOut(id) => {
-                let again = self.calendar.schedule(at, Nature::Work, event);
-                self.requests.get_mut(id).client.time_out = Some(again);
-            }
             event => {
                 self.calendar.schedule(at, Nature::Work, event);
             }

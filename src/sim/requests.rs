@@ -14,7 +14,7 @@ use super::world::World;
 impl World {
     /// A request reaches the API server.
     pub(super) fn request_arrives(&mut self, id: RequestId) {
-        if self.requests.get_mut(id).client.is_given_up {
+        if self.requests.get_mut(id).abandoned {
             self.requests.remove(id);
             return;
         }
@@ -40,7 +40,7 @@ impl World {
 
     /// Whether the request ends here, because its client has closed the connection: its seats are free.
     fn is_dropped(&mut self, id: RequestId) -> bool {
-        let is_abandoned = self.requests.get_mut(id).client.is_given_up;
+        let is_abandoned = self.requests.get_mut(id).abandoned;
         if is_abandoned {
             self.leave_server(id);
             self.requests.remove(id);

@@ -145,6 +145,8 @@ pub struct InFlight {
     pub result: Option<ApiResult>,
     /// Where it is with its API server.
     pub at_server: AtServer,
+    /// Its client has closed the connection: what has not reached etcd never will.
+    pub abandoned: bool,
 }
 
 /// Requests in flight, by number.

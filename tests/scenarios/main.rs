@@ -8,6 +8,7 @@ mod common;
 
 mod dedup;
 mod dropped_watch_event;
+mod leader_failover;
 mod lost_replicaset;
 mod ml_training;
 mod quickstart;

@@ -95,6 +95,7 @@ spec:
     grid: {spec.seed: [1, 2]}
     minimise: [convergence_seconds]
     maximise: pods_created_total
+    histograms: [{of: convergence_seconds, lines: [{at: 17, label: expected}]}]
 "#,
     r#"
 apiVersion: kubesim.dev/v1alpha1
