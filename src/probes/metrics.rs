@@ -95,17 +95,6 @@ fn client_requests(process: &Process, sink: &mut dyn MetricSink) {
     }
 }
 
-/// Upstream: component-base/metrics/prometheus/clientgo/leaderelection/metrics.go; the process stands in for the
-/// `instance` that a scrape would add.
-fn elections(world: &World, sink: &mut dyn MetricSink) {
-    for (index, process) in world.processes().iter().enumerate() {
-        let Some(election) = world.election(index) else { continue };
-        let labels = [("name", election.lease().as_str()), ("process", process.name.as_str())];
-        let leads = election.elector().works();
-        sink.sample("leader_election_master_status", &labels, f64::from(u8::from(leads)));
-    }
-}
-
 fn requests(world: &World, sink: &mut dyn MetricSink) {
     let mut answers: Vec<_> = world.answers().collect();
     answers.sort();

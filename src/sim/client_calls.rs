@@ -87,7 +87,7 @@ impl World {
         if let Some(time_out) = request.client.time_out {
             self.calendar.cancel(time_out);
         }
-        self.deliver_reply(id, request);
+        self.deliver_reply(request);
     }
 
     /// Nobody waits for this request any more.

@@ -224,7 +224,7 @@ impl World {
     }
 
     /// Tells a component of its reply: it is still the one that asked.
-    pub(super) fn deliver_reply(&mut self, id: RequestId, request: InFlight) {
+    pub(super) fn deliver_reply(&mut self, request: InFlight) {
         let process = request.process;
         let Some(result) = request.result else { unreachable!("a reply that arrives holds a result") };
         // One that acts no more still hears of its lease.
