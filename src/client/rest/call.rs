@@ -146,7 +146,11 @@ impl Call {
 impl CallVerb {
     /// The verb of a request.
     pub fn of(request: &Request) -> CallVerb {
-        if request.is_write() { CallVerb::Write } else { CallVerb::Get }
+        match request {
+            Request::Watch { .. } => CallVerb::Watch,
+            request if request.is_write() => CallVerb::Write,
+            _ => CallVerb::Get,
+        }
     }
 }
 
