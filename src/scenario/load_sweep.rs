@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::control_plane;
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::entry::Entry;
 use super::load::{self, BASE, Overrides, Worlds};
@@ -89,7 +90,9 @@ pub fn load_sweep(
     let notices = load::share_notices(&problems, &notices, &mut plans);
     let mut resolved = Resolved::new(Parts {
         scenario: &written,
+        elsewhere: control_plane::settled_elsewhere(&input),
         manifests: std::mem::take(&mut input.manifests.list),
+        configs: std::mem::take(&mut input.configs),
         others: std::mem::take(&mut input.manifests.others),
         default_name: &input.default_name,
         nodes: input.nodes.as_ref(),
