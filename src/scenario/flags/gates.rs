@@ -9,10 +9,12 @@ use crate::model::{Gate, Gates};
 use crate::rules::suggest;
 use crate::sim::plan::KubernetesVersion;
 
-/// Gates that nothing here reads: name, the minor version in which they came (0: before 1.32), and from when on they are
-/// locked to which value.
+/// Name of a gate, the minor version in which it came (0: before 1.32), and from when on it is locked to which value.
+type Row = (&'static str, u8, Option<(u8, bool)>);
+
+/// Gates that nothing here reads.
 #[rustfmt::skip]
-const WITHOUT_EFFECT: &[(&str, u8, Option<(u8, bool)>)] = &[
+const WITHOUT_EFFECT: &[Row] = &[
     ("APIResponseCompression", 0, None),
     ("APIServerIdentity", 0, None),
     ("APIServerTracing", 0, Some((34, true))),
