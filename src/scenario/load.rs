@@ -375,9 +375,15 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     }
     let notices = sweep.iter().map(|sweep| worlds.try_sweep(sweep, &written, &variants[0].name)).collect();
     let applied = worlds.applied.into_inner();
-    let resolved = Resolved::new(Parts {
-        scenario: &written,
-        elsewhere: control_plane::settled_elsewhere(&input),
+    let resolved = resolved(&mut input, &written, applied);
+    (plans, resolved, notices)
+}
+
+/// The input as one stream, which takes the manifests along.
+pub(super) fn resolved(input: &mut Input, written: &Document, applied: AppliedFiles) -> Resolved {
+    Resolved::new(Parts {
+        scenario: written,
+        elsewhere: control_plane::settled_elsewhere(input),
         manifests: std::mem::take(&mut input.manifests.list),
         configs: std::mem::take(&mut input.configs),
         others: std::mem::take(&mut input.manifests.others),
@@ -385,8 +391,7 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
         nodes: input.nodes.as_ref(),
         overrides: &input.overrides,
         applied,
-    });
-    (plans, resolved, notices)
+    })
 }
 
 /// Resolves worlds of one scenario.

@@ -101,13 +101,21 @@ fn mistakes_in_a_scheduler_file() {
             ],
         ),
         ("leaderElection: {leaderElect: false, leaseDuration: 10s}\n", &[]),
+    ] {
+        assert_eq!(errors(SCHEDULER, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_profiles_and_extenders() {
+    for (text, expected) in [
         (
             "profiles: [{schedulerName: a}, {schedulerName: a, percentageOfNodesToScore: -1}, {}]\n",
             &[
                 "f:3:48 profiles[1].schedulerName: duplicate value \"a\"",
                 "f:3:77 profiles[1].percentageOfNodesToScore: must be a whole number from 0 to 100, not -1",
                 "f:3:82 profiles[2].schedulerName: `schedulerName` must be given",
-            ],
+            ][..],
         ),
         (
             "profiles: [{plugins: {score: {enabled: [{name: NodeName}, {name: NodeName, weight: -2}, {name: EBSLimits}]}, \
