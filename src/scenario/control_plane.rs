@@ -8,6 +8,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::Entry;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
+use super::replicas::Replicas;
 use super::resolve::World;
 use super::settings::{Said, Settings};
 use super::static_pods;
@@ -84,10 +85,6 @@ impl World<'_> {
             }
         };
         settings.election.problems().into_iter().for_each(|problem| self.add(problem));
-        if settings.election.changes_something() {
-            let component = table.component();
-            notices.push(format!("leader election of {component} is not simulated yet: its one replica leads at once"));
-        }
         settings
     }
 
@@ -150,6 +147,24 @@ impl World<'_> {
         }
     }
 
+    /// Replicas of a component, with what its flags or file say of their election.
+    fn replicas(&self, given: &Replicas, table: FlagTable, settings: &AllSettings) -> Replicas {
+        let said = match table {
+            FlagTable::ControllerManager => &settings.controller_manager.election,
+            _ => &settings.scheduler.election,
+        };
+        // Times that are wrong by themselves were named where they stand.
+        if !said.problems().is_empty() {
+            return given.clone();
+        }
+        given.with(said).unwrap_or_else(|why| {
+            let path = format!("spec.controlPlane.{}.leaderElection", table.field());
+            let message = format!("together with flags or a configuration file: {why}");
+            self.add(self.scenario.problem(Code::Contradiction, &path, Part::Value, message));
+            given.clone()
+        })
+    }
+
     pub(super) fn processes(&self, settings: &AllSettings) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);
@@ -206,8 +221,10 @@ impl World<'_> {
         let scheduler = process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client);
         // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
         // release; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and releases.
-        let mut processes = plane.manager_replicas.processes(manager, (false, CacheStart::OnElection));
-        processes.extend(plane.scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
+        let manager_replicas = self.replicas(&plane.manager_replicas, FlagTable::ControllerManager, settings);
+        let scheduler_replicas = self.replicas(&plane.scheduler_replicas, FlagTable::Scheduler, settings);
+        let mut processes = manager_replicas.processes(manager, (false, CacheStart::OnElection));
+        processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
         processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));
         processes

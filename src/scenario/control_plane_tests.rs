@@ -211,3 +211,25 @@ fn gates_are_judged_where_they_stand() {
         ]
     );
 }
+
+/// Flags say how replicas elect where `leaderElection` says nothing.
+#[test]
+fn election_flags_count_for_replicas() {
+    let with = |own: &str| {
+        format!(
+            "{SCENARIO}  controlPlane: {{scheduler: {{replicas: 2, leaderElection: {{{own}}}, flags: \
+             [--leader-elect-lease-duration=30s, --leader-elect-resource-name=mine]}}}}\n"
+        )
+    };
+    let plan = &good("replicas-elect", &[&with("renewDeadline: 12s")]).plans[0];
+    let elections: Vec<_> =
+        plan.processes.iter().filter(|process| process.name == "kube-scheduler").map(|p| p.election.clone()).collect();
+    let election = elections[1].clone().unwrap();
+    assert_eq!((elections.len(), election.name.as_str()), (2, "mine"));
+    let times = (election.settings.lease_duration, election.settings.renew_deadline);
+    assert_eq!(times, (Span::from_seconds(30), Span::from_seconds(12)));
+    // Only together they are wrong: 12 s is above the default of 10 s, but not above 14 s.
+    let flags = with("renewDeadline: 14s").replace("lease-duration=30s", "lease-duration=12s");
+    let problems = read("replicas-wrong", &[&flags]).unwrap_err();
+    assert!(problems[0].contains("spec.controlPlane.scheduler.leaderElection: together with flags"), "{problems:?}");
+}

@@ -145,12 +145,6 @@ impl GivenElection {
         }
     }
 
-    /// Whether it differs from what holds when nothing is said.
-    pub fn changes_something(&self) -> bool {
-        *self != GivenElection { leader_elect: self.leader_elect, ..GivenElection::default() }
-            || self.leader_elect == Some(false)
-    }
-
     /// What the elector would refuse.
     ///
     /// Upstream: component-base/config/validation/validation.go, `ValidateLeaderElectionConfiguration`;
