@@ -93,7 +93,6 @@ fn what_is_not_read_yet_is_named_and_never_alone_enough() {
     fs::write(folder.join("trace"), b"\x83\xa7version\x02").unwrap();
     fs::write(folder.join("pod.yaml"), POD).unwrap();
     for (file, message) in [
-        ("kubelet.yaml", "error[E0007]: kind: a KubeletConfiguration is not read yet"),
         ("load", "error[E0007]: load is a table (CSV) with the columns time, requests"),
         ("trace", "error[E0007]: trace is a SimKube trace"),
     ] {
@@ -102,11 +101,22 @@ fn what_is_not_read_yet_is_named_and_never_alone_enough() {
             assert!(done.code == 2 && done.err.starts_with(message), "{command} {file}: {}", done.err);
         }
     }
+    // A configuration file is no mistake, even when nothing is beside it.
+    let alone = kubesim(&folder, &["check", "kubelet.yaml"]);
+    assert!(
+        alone.code == 0 && alone.err.contains("a KubeletConfiguration is judged and not followed yet"),
+        "{}",
+        alone.err
+    );
     let beside = kubesim(&folder, &["check", "pod.yaml", "kubelet.yaml", "load"]);
-    assert_eq!((beside.code, beside.out.as_str()), (0, "pod.yaml and 2 more files: fine: 1 object of 1 kind\n"));
+    assert_eq!((beside.code, beside.out.as_str()), (0, "pod.yaml and 2 more files: fine: 2 objects of 2 kinds\n"));
     assert_eq!(beside.err.matches("notice[E0007]").count(), 2, "{}", beside.err);
     let run = kubesim(&folder, &["run", "pod.yaml", "kubelet.yaml", "--out", "here"]);
-    assert!(run.code == 0 && run.err.contains("notice: a KubeletConfiguration is not read yet"), "{}", run.err);
+    assert!(
+        run.code == 0 && run.err.contains("notice: a KubeletConfiguration is judged and not followed yet"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

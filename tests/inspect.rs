@@ -67,6 +67,54 @@ fn resolved_scenarios_give_the_same_traces() {
     }
 }
 
+/// Settings of components from a static Pod and a configuration file, and a Deployment that shows them.
+const SETTINGS: &str = r#"apiVersion: kubesim.dev/v1alpha1
+kind: Scenario
+metadata: {name: settings}
+spec: {duration: 2m, controlPlane: {controllerManager: {reconcileTime: {replicaset: 50ms}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: kube-controller-manager-a, namespace: kube-system}
+spec:
+  containers:
+  - name: kube-controller-manager
+    image: registry.k8s.io/kube-controller-manager:v1.36.2
+    command: [kube-controller-manager, --leader-elect=true, --concurrent-replicaset-syncs=1]
+    args: [--kube-api-qps, "2", --kube-api-burst=2]
+---
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 50
+clientConnection: {qps: 0.5, burst: 1}
+"#;
+
+#[test]
+fn settings_of_components_stay_in_the_resolved_scenario() {
+    let folder = folder("settings");
+    let (file, copy) = (folder.join("settings.yaml"), folder.join("copy.yaml"));
+    let web = common::workload("Deployment", "web", 8);
+    fs::write(&file, format!("{SETTINGS}---\n{web}")).unwrap();
+    let resolved = load(std::slice::from_ref(&file), &Overrides::default()).unwrap().resolved;
+    let text = resolved.explained();
+    assert!(
+        text.contains("percentageOfNodesToScore: 50") && text.contains("--concurrent-replicaset-syncs=1"),
+        "{text}"
+    );
+    assert_same_traces(&file, &Overrides::default(), &text, &copy);
+    let again = load(std::slice::from_ref(&copy), &Overrides::default()).unwrap().resolved;
+    assert_eq!(again.to_yaml(), resolved.to_yaml());
+    // Each of the two documents changes what happens.
+    let trace = |text: &str| {
+        fs::write(&copy, format!("{text}---\n{web}")).unwrap();
+        let plan = plans(&copy, &Overrides::default()).remove(0);
+        hash(&run(&plan).records, plan.start_at)
+    };
+    let whole = trace(SETTINGS);
+    assert_ne!(trace(&SETTINGS.replace("\"2\"", "\"20\"")), whole);
+    assert_ne!(trace(&SETTINGS.replace("qps: 0.5", "qps: 30")), whole);
+}
+
 /// Manifests in a folder, variants, a command that applies a file, a List, names by prefix, odd texts.
 const WHOLE: &str = r#"apiVersion: kubesim.dev/v1alpha1
 kind: Scenario

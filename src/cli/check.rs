@@ -126,6 +126,7 @@ fn contents(found: &Found) -> String {
         parts.push(counted(found.scenarios, "scenario"));
     }
     match found.object_count() {
+        0 if parts.is_empty() => parts.push("no object".to_string()),
         0 => {}
         count => parts.push(format!("{} of {}", counted(count, "object"), counted(found.objects.len(), "kind"))),
     }

@@ -4,7 +4,7 @@ use super::defaults;
 use super::diagnostic::Code;
 use super::distribution;
 use super::entry::{Entry, Fields};
-use super::flags::{self, FlagTable, Flags};
+use super::settings::Settings;
 use crate::model::{Distribution, Span};
 use crate::sim::plan::{ApiServerSettings, Capacity, Latency, Limits, VerbTimes};
 
@@ -21,8 +21,6 @@ pub struct ApiServerEntry {
     reply: Option<Distribution>,
     /// `watch`.
     watch: Option<Distribution>,
-    /// `flags`.
-    flags: Flags,
     /// `replicas`.
     replicas: Option<u32>,
     /// `capacity`.
@@ -42,7 +40,7 @@ const VERBS: [(&str, &str); 7] = [
     ("delete", "DELETE"),
 ];
 
-/// Reads the section.
+/// Reads the section, but for its flags.
 pub fn read(mut server: Fields<'_>) -> ApiServerEntry {
     server.later(&["flowControl"]);
     let mut found = ApiServerEntry::default();
@@ -56,25 +54,11 @@ pub fn read(mut server: Fields<'_>) -> ApiServerEntry {
     found.commit = time(&mut server, "commit");
     found.reply = time(&mut server, "reply");
     found.watch = time(&mut server, "watch");
-    if let Some(list) = server.get("flags") {
-        found.flags = flags::read(&list, FlagTable::ApiServer);
-        check_limits(&found.flags, &list);
-    }
     found.replicas = server.get("replicas").and_then(|entry| entry.whole(1..=100)).map(|count| count as u32);
     found.capacity = server.get("capacity").and_then(|entry| capacity(&entry));
     found.lag = server.get("lag").map(|entry| lag(&entry, found.replicas.unwrap_or(1))).unwrap_or_default();
     server.finish();
     found
-}
-
-/// With priority and fairness the two numbers together are the server's seats.
-fn check_limits(flags: &Flags, list: &Entry<'_>) {
-    let numbers = [flags.max_requests_inflight, flags.max_mutating_requests_inflight];
-    if flags.priority_and_fairness.unwrap_or(true) && numbers == [Some(0), Some(0)] {
-        let message = "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0";
-        let help = "their sum is shared out by priority and fairness; --enable-priority-and-fairness=false takes 0 as no limit";
-        list.problem(Code::BadFlag, message, Some(help.into()));
-    }
 }
 
 fn time(fields: &mut Fields<'_>, name: &'static str) -> Option<Distribution> {
@@ -161,12 +145,12 @@ impl ApiServerEntry {
         }
     }
 
-    /// What the servers take on and can do.
-    pub fn settings(&self) -> ApiServerSettings {
-        let reads = self.flags.max_requests_inflight.unwrap_or(defaults::MAX_REQUESTS_INFLIGHT);
-        let writes = self.flags.max_mutating_requests_inflight.unwrap_or(defaults::MAX_MUTATING_REQUESTS_INFLIGHT);
-        let request_timeout = self.flags.request_timeout.unwrap_or(defaults::REQUEST_TIMEOUT);
-        let limits = match self.flags.priority_and_fairness.unwrap_or(true) {
+    /// What the servers take on, by their flags, and can do.
+    pub fn settings(&self, flags: &Settings) -> ApiServerSettings {
+        let reads = flags.max_requests_inflight.unwrap_or(defaults::MAX_REQUESTS_INFLIGHT);
+        let writes = flags.max_mutating_requests_inflight.unwrap_or(defaults::MAX_MUTATING_REQUESTS_INFLIGHT);
+        let request_timeout = flags.request_timeout.unwrap_or(defaults::REQUEST_TIMEOUT);
+        let limits = match flags.priority_and_fairness.unwrap_or(true) {
             true => Limits::PriorityAndFairness { seats: reads.saturating_add(writes), request_timeout },
             false => Limits::InFlight { reads, writes },
         };

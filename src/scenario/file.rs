@@ -2,16 +2,18 @@
 
 use super::api_server::{self, ApiServerEntry};
 use super::defaults;
-use super::diagnostic::Code;
+use super::diagnostic::{Code, Diagnostic};
 use super::distribution;
 use super::entry::{Entry, Fields};
 use super::expectations::{self, ExpectationEntry};
 use super::faults::{self, FaultEntry};
-use super::flags::{self, FlagTable, Flags};
+use super::flags::{FlagTable, Reader};
 use super::nodes::{self, NodeGroup};
 use super::references::{self, ObjectRef};
 use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
+use super::settings::Settings;
+use super::yaml::Part;
 use crate::model::{Distribution, Span, Time};
 use crate::rules::timestamp;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
@@ -57,20 +59,29 @@ pub struct ScenarioFile {
 /// `spec.controlPlane`.
 #[derive(Clone, Debug, Default)]
 pub struct ControlPlane {
-    /// `controllerManager.flags`.
-    pub controller_manager: Flags,
+    /// `flags` of each component that has some.
+    pub flags: Vec<Listed>,
     /// `controllerManager.reconcileTime.replicaset`.
     pub replicaset_time: Option<Distribution>,
     /// `controllerManager.reconcileTime.deployment`.
     pub deployment_time: Option<Distribution>,
-    /// `scheduler.flags`.
-    pub scheduler: Flags,
     /// `apiServer`.
     pub api_server: ApiServerEntry,
     /// `controllerManager.replicas` and how they elect one of them.
     pub manager_replicas: Replicas,
     /// `scheduler.replicas` and how they elect one of them.
     pub scheduler_replicas: Replicas,
+}
+
+/// Flags of a component, as `spec.controlPlane` lists them.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Whose.
+    pub table: FlagTable,
+    /// What they set.
+    pub settings: Settings,
+    /// A problem with the list, still without words.
+    pub at: Diagnostic,
 }
 
 /// An item of `spec.containers`.
@@ -162,7 +173,7 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     spec.get("variants");
     spec.get("sweep");
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
-        file.control_plane = control_plane(fields);
+        file.control_plane = control_plane(fields, file.version.unwrap_or(defaults::VERSION));
     }
     file.containers = list(&mut spec, "containers", container);
     file.timeline = list(&mut spec, "timeline", timeline_item);
@@ -229,14 +240,12 @@ fn seed(entry: &Entry<'_>) -> Option<u64> {
     seed
 }
 
-fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
+fn control_plane(mut fields: Fields<'_>, version: KubernetesVersion) -> ControlPlane {
     let mut plane = ControlPlane::default();
     fields.later(&["kubelet", "etcd", "hpa", "autoscaler"]);
     if let Some(mut manager) = fields.get("controllerManager").and_then(|entry| entry.fields()) {
         plane.manager_replicas = replicas::read(&mut manager);
-        if let Some(list) = manager.get("flags") {
-            plane.controller_manager = flags::read(&list, FlagTable::ControllerManager);
-        }
+        plane.flags.extend(flags(&mut manager, FlagTable::ControllerManager, version));
         if let Some(mut times) = manager.get("reconcileTime").and_then(|entry| entry.fields()) {
             plane.replicaset_time = time(&mut times, "replicaset");
             plane.deployment_time = time(&mut times, "deployment");
@@ -246,16 +255,25 @@ fn control_plane(mut fields: Fields<'_>) -> ControlPlane {
     }
     if let Some(mut scheduler) = fields.get("scheduler").and_then(|entry| entry.fields()) {
         plane.scheduler_replicas = replicas::read(&mut scheduler);
-        if let Some(list) = scheduler.get("flags") {
-            plane.scheduler = flags::read(&list, FlagTable::Scheduler);
-        }
+        plane.flags.extend(flags(&mut scheduler, FlagTable::Scheduler, version));
         scheduler.finish();
     }
-    if let Some(server) = fields.get("apiServer").and_then(|entry| entry.fields()) {
+    if let Some(mut server) = fields.get("apiServer").and_then(|entry| entry.fields()) {
+        plane.flags.extend(flags(&mut server, FlagTable::ApiServer, version));
         plane.api_server = api_server::read(server);
     }
     fields.finish();
     plane
+}
+
+/// `flags` of a component; an empty list says nothing.
+fn flags(fields: &mut Fields<'_>, table: FlagTable, version: KubernetesVersion) -> Option<Listed> {
+    let list = fields.get("flags")?;
+    let items = list.items();
+    let is_empty = items.is_empty();
+    let settings = Reader { table, version, written_for: None, groups_notices: false }.read(items);
+    let at = list.document.problem(Code::Contradiction, &list.path, Part::Value, "");
+    (!is_empty).then_some(Listed { table, settings, at })
 }
 
 fn time(fields: &mut Fields<'_>, name: &'static str) -> Option<Distribution> {

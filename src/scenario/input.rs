@@ -19,14 +19,14 @@ pub struct ReadFile {
     pub documents: Vec<Document>,
     /// What it is, when it is known and not read yet.
     pub not_read: Vec<Diagnostic>,
+    /// Whether it holds a configuration file of something that has no part in a simulation: no mistake, whatever is beside it.
+    pub has_foreign_configuration: bool,
     /// What is wrong with its text.
     pub problems: Diagnostics,
 }
 
-/// Components' configuration files: group, kind, and what holds as long as they are not read.
+/// Configuration files of tools and of components that are not simulated: group, kind, and what holds as long as they are not read.
 const CONFIGURATIONS: &[(&str, &str, &str)] = &[
-    ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration", "the scheduler's defaults hold"),
-    ("kubelet.config.k8s.io", "KubeletConfiguration", "the kubelet's defaults hold"),
     ("kind.x-k8s.io", "Cluster", "nodes come from `spec.nodes`, Node manifests or --nodes"),
     ("kubeadm.k8s.io", "ClusterConfiguration", "settings of the components come from `spec.controlPlane`"),
     ("kubeadm.k8s.io", "InitConfiguration", "settings of the components come from `spec.controlPlane`"),
@@ -104,6 +104,10 @@ pub fn from_bytes(bytes: &[u8], shown: &str) -> ReadFile {
     let mut file = ReadFile::default();
     for document in yaml::parse(&source, &mut file.problems) {
         match known_and_not_read(&document) {
+            Some(problem) if problem.path == "kind" && configuration(&document).is_some() => {
+                file.has_foreign_configuration = true;
+                file.problems.push(problem);
+            }
             Some(problem) => file.not_read.push(problem),
             None => file.documents.push(document),
         }
@@ -154,13 +158,20 @@ fn csv_columns(text: &str) -> Option<String> {
     is_table.then(|| format!("{}{more}", cells[..cells.len().min(8)].join(", ")))
 }
 
+/// What holds in place of a configuration file that is known and not read.
+fn configuration(document: &Document) -> Option<&'static str> {
+    let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
+    let group = text("apiVersion").split('/').next().unwrap_or("");
+    let found = CONFIGURATIONS.iter().find(|(known, name, _)| *known == group && *name == text("kind"));
+    found.map(|(_, _, instead)| *instead)
+}
+
 /// A document that is known and not read yet.
 fn known_and_not_read(document: &Document) -> Option<Diagnostic> {
     let text = |field: &str| document.value.get(field).and_then(Value::as_str).unwrap_or("");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let group = api_version.split('/').next().unwrap_or("");
-    let configuration = CONFIGURATIONS.iter().find(|(known, name, _)| *known == group && *name == kind);
-    let (path, message, help) = if let Some((_, _, instead)) = configuration {
+    let (path, message, help) = if let Some(instead) = configuration(document) {
         ("kind", format!("a {kind} is not read yet: {instead}"), None)
     } else if document.value.get("config").is_some_and(|config| config.get("trackedObjects").is_some())
         && document.value.get("events").is_some()
@@ -204,8 +215,8 @@ mod tests {
             (b"\x1f\x8b\x08", "f is compressed with gzip: unpack it first"),
             (b"\x80\x81\x82", "f is not UTF-8 text (byte 0)"),
             (
-                b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
-                "a KubeletConfiguration is not read yet: the kubelet's defaults hold",
+                b"apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n",
+                "a KubeProxyConfiguration is not read yet: there is no kube-proxy here",
             ),
             (b"apiVersion: kubesim.dev/v1alpha1\nkind: Summary\n", "a Summary is a result and nothing to run"),
             (b"a: 1\nb: \xff\n", "f is not UTF-8 text (byte 8)"),

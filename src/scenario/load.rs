@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::component_config;
+use super::control_plane;
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::entry::Entry;
 use super::examine::Found;
@@ -19,6 +21,7 @@ use super::resolve;
 use super::resolved::{AppliedFiles, Parts, Resolved};
 use super::schema::shape::Special;
 use super::set::{self, Setting};
+use super::static_pods;
 use super::sweep::{self, Sweep};
 use super::yaml::{Document, Part, Place, parse_value};
 use crate::model::Span;
@@ -65,6 +68,8 @@ pub(super) struct Input {
     pub known: Known,
     /// The manifests.
     pub manifests: Manifests,
+    /// Configuration files of components.
+    pub configs: Vec<Document>,
     /// Name when the scenario has none.
     pub default_name: String,
     /// Folder of the scenario, where the files it names are looked for.
@@ -166,13 +171,15 @@ pub(super) fn documents(
     };
     let mut documents = Vec::new();
     let mut not_read = Vec::new();
+    let mut has_foreign_configuration = false;
     for (_, file) in inputs {
+        has_foreign_configuration |= file.has_foreign_configuration;
         documents.extend(file.documents);
         problems.extend(file.problems);
         not_read.extend(file.not_read);
     }
     let found = Found::of(&documents);
-    if documents.is_empty() && !problems.has_errors() {
+    if documents.is_empty() && !problems.has_errors() && !has_foreign_configuration {
         // With nothing else there, what is left out is all of it.
         not_read.iter_mut().for_each(|problem| problem.severity = Severity::Error);
         if not_read.is_empty() {
@@ -230,6 +237,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         let problem = surplus.problem(Code::TwoScenarios, "kind", Part::Value, "a second Scenario document");
         problems.push(problem.help(format!("the first one stands at {}:{}:{}", first.file, mark.line, mark.column)));
     }
+    let (configs, others): (Vec<_>, Vec<_>) = others.into_iter().partition(component_config::is_one);
     let empty = || Document {
         source: Arc::new(Source { file: shown(first_file), text: String::new() }),
         value: json!({"apiVersion": file::API_VERSION, "kind": "Scenario", "spec": {}}),
@@ -246,6 +254,7 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         scenario,
         manifests: manifests::collect(others, &known.kinds, problems),
         known,
+        configs,
         default_name: if stem.is_empty() { "scenario".to_string() } else { stem.to_string() },
         folder,
         nodes: None,
@@ -366,16 +375,23 @@ fn worlds(mut input: Input, collected: &RefCell<Diagnostics>) -> (Vec<Plan>, Res
     }
     let notices = sweep.iter().map(|sweep| worlds.try_sweep(sweep, &written, &variants[0].name)).collect();
     let applied = worlds.applied.into_inner();
-    let resolved = Resolved::new(Parts {
-        scenario: &written,
+    let resolved = resolved(&mut input, &written, applied);
+    (plans, resolved, notices)
+}
+
+/// The input as one stream, which takes the manifests along.
+pub(super) fn resolved(input: &mut Input, written: &Document, applied: AppliedFiles) -> Resolved {
+    Resolved::new(Parts {
+        scenario: written,
+        elsewhere: control_plane::settled_elsewhere(input),
         manifests: std::mem::take(&mut input.manifests.list),
+        configs: std::mem::take(&mut input.configs),
         others: std::mem::take(&mut input.manifests.others),
         default_name: &input.default_name,
         nodes: input.nodes.as_ref(),
         overrides: &input.overrides,
         applied,
-    });
-    (plans, resolved, notices)
+    })
 }
 
 /// Resolves worlds of one scenario.
@@ -404,11 +420,14 @@ impl Worlds<'_> {
             false => manifests::check_again(&manifests, others, &mut self.problems.borrow_mut()),
         }
         let file = file::read(&Entry::root(&scenario, self.problems).among(&self.input.known));
+        let (static_pods, manifests) =
+            manifests.into_iter().partition(|manifest| static_pods::find(manifest).is_some());
         let world = resolve::World {
             input: self.input,
             scenario: &scenario,
             file,
             manifests,
+            static_pods,
             problems: self.problems,
             applied: &self.applied,
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::entry::Entry;
 use super::load::{self, BASE, Overrides, Worlds};
-use super::resolved::{Parts, Resolved};
+use super::resolved::Resolved;
 use super::sweep::{self, Sweep};
 use super::yaml::Part;
 use crate::sim::plan::Plan;
@@ -87,15 +87,7 @@ pub fn load_sweep(
         return Err(load::only_errors(problems));
     }
     let notices = load::share_notices(&problems, &notices, &mut plans);
-    let mut resolved = Resolved::new(Parts {
-        scenario: &written,
-        manifests: std::mem::take(&mut input.manifests.list),
-        others: std::mem::take(&mut input.manifests.others),
-        default_name: &input.default_name,
-        nodes: input.nodes.as_ref(),
-        overrides: &input.overrides,
-        applied,
-    });
+    let mut resolved = load::resolved(&mut input, &written, applied);
     if let Some(number) = replications {
         resolved.replace(&["sweep", "replications"], number.into(), "--replications");
     }

@@ -1,14 +1,18 @@
 //! The scenario file: text to a [`crate::sim::plan::Plan`], with every mistake named at its place.
 //!
 //! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to
-//! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`] (the
-//! Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`flags`], [`distribution`], [`references`],
-//! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`] (all of
-//! it to a Plan; [`control_plane`]: its processes), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds
-//! when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
+//! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`]
+//! (the Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`distribution`], [`references`],
+//! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`]
+//! (all of it to a Plan; [`control_plane`]: its processes, from [`flags`], [`static_pods`] and [`component_config`] by
+//! way of [`settings`]), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`]
+//! (what holds when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod api_server;
+pub mod component_config;
 mod control_plane;
+#[cfg(test)]
+mod control_plane_tests;
 pub mod defaults;
 pub mod diagnostic;
 pub mod distribution;
@@ -35,6 +39,8 @@ pub mod resolve;
 pub mod resolved;
 pub mod schema;
 pub mod set;
+pub mod settings;
+pub mod static_pods;
 pub mod sweep;
 pub mod syntax;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::defaults;
 use super::diagnostic::Code;
 use super::entry::{Entry, Fields};
+use super::settings;
 use crate::model::Span;
 use crate::sim::plan::{CacheStart, ClockPlan, ElectionPlan, ElectionSettings, ProcessPlan};
 
@@ -133,6 +134,34 @@ impl GivenElection {
 }
 
 impl Replicas {
+    /// The same, with what flags or a configuration file say of the election where the scenario says nothing.
+    ///
+    /// # Errors
+    /// Their times do not fit together with the scenario's.
+    pub fn with(&self, said: &settings::GivenElection) -> Result<Replicas, String> {
+        if *said == settings::GivenElection::default() {
+            return Ok(self.clone());
+        }
+        let span =
+            |own: Option<Span>, said: &Option<settings::Said<Span>>| own.or(said.as_ref().map(|said| said.value));
+        let own = self.election.clone().unwrap_or_default();
+        let election = GivenElection {
+            leader_elect: own.leader_elect.or(said.leader_elect),
+            lease_duration: span(own.lease_duration, &said.lease_duration),
+            renew_deadline: span(own.renew_deadline, &said.renew_deadline),
+            retry_period: span(own.retry_period, &said.retry_period),
+            resource_name: own.resource_name.or_else(|| said.resource_name.clone()),
+            resource_namespace: own.resource_namespace.or_else(|| said.resource_namespace.clone()),
+            ..own
+        };
+        if election.leader_elect != Some(false)
+            && let Err(error) = election.settings(false).check()
+        {
+            return Err(error.to_string());
+        }
+        Ok(Replicas { election: Some(election), ..self.clone() })
+    }
+
     /// A process a replica. Replicas elect one of them unless told otherwise; one alone does not unless its election is
     /// mentioned. `own` is what the component does: whether it gives its lease back, and when its informers start.
     ///

@@ -35,8 +35,10 @@ pub(super) struct World<'a> {
     pub scenario: &'a Document,
     /// The same, typed.
     pub file: ScenarioFile,
-    /// The manifests of this world.
+    /// The manifests of this world, without static Pods of components.
     pub manifests: Vec<Manifest>,
+    /// Static Pods of components.
+    pub static_pods: Vec<Manifest>,
     /// Where problems go.
     pub problems: &'a RefCell<Diagnostics>,
     /// What the files that commands name hold.
@@ -50,6 +52,7 @@ impl World<'_> {
         let mut notices = self.input.manifests.notices.clone();
         let (end, last) = self.end(&mut notices);
         let start_at = file.start_at.unwrap_or_else(|| timestamp::parse(defaults::START_AT).unwrap_or_default());
+        let settings = self.settings(&mut notices);
         let commands = self.commands(start_at);
         let (objects, mut known) = self.objects(&commands, &mut notices);
         known.extend(commands.iter().flat_map(|(_, entry)| applied(&entry.command, &self.input.known.kinds)));
@@ -74,13 +77,13 @@ impl World<'_> {
             objects,
             latency: file.control_plane.api_server.latency(),
             process_latency: Vec::new(),
-            api_server: file.control_plane.api_server.settings(),
-            processes: self.processes(),
+            api_server: file.control_plane.api_server.settings(&settings.api_server),
+            processes: self.processes(&settings),
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last),
             expectations: self.expectations(last, &known),
-            gates: file.version.unwrap_or(defaults::VERSION).gates(),
+            gates: self.gates(&settings),
             model: file.model.options,
             admission_limit: None,
             names_by_counter: false,
@@ -92,7 +95,7 @@ impl World<'_> {
         self.scenario.problem(code, path, Part::Value, message)
     }
 
-    fn add(&self, problem: Diagnostic) {
+    pub(super) fn add(&self, problem: Diagnostic) {
         self.problems.borrow_mut().push(problem);
     }
 

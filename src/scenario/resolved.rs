@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::flags::FlagTable;
 use super::load::Overrides;
 use super::manifests::{Manifest, Other};
 use super::nodes::NodeGroup;
@@ -64,6 +65,10 @@ pub(super) struct Parts<'a> {
     pub scenario: &'a Document,
     /// Manifests in the order of the files, `--set` included.
     pub manifests: Vec<Manifest>,
+    /// Configuration files of components.
+    pub configs: Vec<Document>,
+    /// Components whose settings come from a static Pod or a configuration file.
+    pub elsewhere: Vec<FlagTable>,
     /// Manifests of kinds that are not simulated. Those by which others are judged stay in the stream.
     pub others: Vec<Other>,
     /// Name when the scenario has none.
@@ -102,7 +107,8 @@ impl Resolved {
             (manifest.document.value, remarks)
         });
         let others = parts.others.into_iter().map(|other| other.document.value).filter(admission::is_looked_at);
-        let manifests = manifests.chain(others.map(|value| (value, Remarks::default()))).collect();
+        let configs = parts.configs.into_iter().map(|config| (config.value, Remarks::default()));
+        let manifests = configs.chain(manifests).chain(others.map(|value| (value, Remarks::default()))).collect();
         Resolved { scenario, remarks: filler.remarks, manifests, head }
     }
 
@@ -232,7 +238,7 @@ impl Filler {
         let usual = NodeGroup::default();
         self.fill_items(&mut given, "nodes", &nodes_item(&usual));
         if let Some(plane) = Filler::mapping(&mut given, "controlPlane") {
-            self.control_plane(plane);
+            self.control_plane(plane, &parts.elsewhere);
         }
         let times = defaults::containers();
         let times = json!({
@@ -291,7 +297,7 @@ impl Filler {
         }
     }
 
-    fn control_plane(&mut self, plane: &mut Map<String, Value>) {
+    fn control_plane(&mut self, plane: &mut Map<String, Value>, elsewhere: &[FlagTable]) {
         if let Some(server) = Filler::mapping(plane, "apiServer") {
             let path = &["spec", "controlPlane", "apiServer"];
             let usual = defaults::latency();
@@ -326,7 +332,9 @@ impl Filler {
                 ("--kube-api-qps", limit.qps.to_string()),
                 ("--kube-api-burst", limit.burst.to_string()),
             ];
-            self.flags(manager, "controllerManager", &usual);
+            if !elsewhere.contains(&FlagTable::ControllerManager) {
+                self.flags(manager, "controllerManager", &usual);
+            }
             if let Some(times) = Filler::mapping(manager, "reconcileTime") {
                 let path = &["spec", "controlPlane", "controllerManager", "reconcileTime"];
                 let usual = distribution::write(&Distribution::Constant(defaults::RECONCILE_TIME.0));
@@ -338,7 +346,9 @@ impl Filler {
         if let Some(scheduler) = Filler::mapping(plane, "scheduler") {
             let limit = defaults::SCHEDULER_CLIENT;
             let usual = [("--kube-api-qps", limit.qps.to_string()), ("--kube-api-burst", limit.burst.to_string())];
-            self.flags(scheduler, "scheduler", &usual);
+            if !elsewhere.contains(&FlagTable::Scheduler) {
+                self.flags(scheduler, "scheduler", &usual);
+            }
         }
     }
 

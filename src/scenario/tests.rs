@@ -483,9 +483,9 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn flags_without_effect_are_a_notice_and_latency_is_request() {
-    let text = "  controlPlane:\n    controllerManager: {flags: [--leader-elect=false, --kube-api-qps=-1]}\n    scheduler: {flags: ['--kube-api-qps=5', '--kube-api-burst', '7']}\n    apiServer: {latency: {choice: [4ms, {weight: 3, of: {exponential: 1ms}}]}}\n";
+    let text = "  controlPlane:\n    controllerManager: {flags: [--profiling=false, --kube_api_qps=-1]}\n    scheduler: {flags: ['--kube-api-qps=5', '--kube-api-burst', '7']}\n    apiServer: {latency: {choice: [4ms, {weight: 3, of: {exponential: 1ms}}]}}\n";
     let loaded = spec("notice", text).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(loaded.notices[0], "--leader-elect of kube-controller-manager has no effect in this version");
+    assert_eq!(loaded.notices[0], "--profiling of kube-controller-manager has no effect in this version");
     let plan = &loaded.plans[0];
     assert_eq!(plan.processes[0].client, None);
     let limit = plan.processes[1].client.map(|limit| (limit.qps, limit.burst));

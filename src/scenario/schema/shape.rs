@@ -56,10 +56,10 @@ pub enum Special {
     Taint,
     /// A flag of kube-controller-manager.
     ControllerManagerFlag,
-    /// A flag of kube-apiserver.
-    ApiServerFlag,
     /// A flag of kube-scheduler.
     SchedulerFlag,
+    /// A flag of kube-apiserver.
+    ApiServerFlag,
     /// Lists of manifests by the name of a file.
     Files,
     /// Anything: it is not looked at, or looked at where it is used.

@@ -135,7 +135,7 @@ fn kinds() -> Value {
 }
 
 fn flags(table: FlagTable) -> Value {
-    let examples: Vec<String> = table.known_with_effect().map(|flag| format!("{flag}=")).collect();
+    let examples: Vec<String> = table.with_effect().iter().map(|flag| format!("{}=", flag.name)).collect();
     let description = format!(
         "A flag of {}, `--flag=value`. Those of the examples have an effect here; other real ones give a notice.",
         table.component()

@@ -1,0 +1,201 @@
+//! Profiles of a KubeSchedulerConfiguration. They are judged in full; the scheduler here has the default profile, so that
+//! whatever differs from it gives a notice.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::diagnostic::Code;
+use super::super::entry::{Entry, Fields, shown};
+use super::super::flags::notice;
+use super::{plugin_args, scheduler};
+use crate::rules::suggest;
+
+/// The name of the default profile.
+const DEFAULT_NAME: &str = "default-scheduler";
+
+/// Plugins of kube-scheduler.
+///
+/// Upstream: pkg/scheduler/framework/plugins/registry.go, v1.36
+const PLUGINS: &[&str] = &[
+    "DefaultBinder",
+    "DefaultPreemption",
+    "DynamicResources",
+    "GangScheduling",
+    "ImageLocality",
+    "InterPodAffinity",
+    "NodeAffinity",
+    "NodeDeclaredFeatures",
+    "NodeName",
+    "NodePorts",
+    "NodeResourcesBalancedAllocation",
+    "NodeResourcesFit",
+    "NodeUnschedulable",
+    "NodeVolumeLimits",
+    "PodTopologySpread",
+    "PrioritySort",
+    "SchedulingGates",
+    "TaintToleration",
+    "VolumeBinding",
+    "VolumeRestrictions",
+    "VolumeZone",
+];
+
+/// Plugins that version v1 of the file refuses.
+const REFUSED: &[&str] = &["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
+
+/// Extension points; `multiPoint` stands for all of them.
+const POINTS: [&str; 13] = [
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+    "multiPoint",
+];
+
+/// Reads `profiles`. Gives the percentage of nodes to score of the only profile.
+pub fn read(list: &Entry<'_>) -> Option<u32> {
+    let items = list.items();
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let mut percentages = Vec::new();
+    let mut sorts: Vec<Value> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(mut fields) = item.fields() else { continue };
+        // A single profile may go without a name.
+        let name = if items.len() == 1 { fields.get("schedulerName") } else { fields.require("schedulerName") };
+        if let Some(entry) = name
+            && let Some(name) = entry.text()
+        {
+            if name.is_empty() && items.len() > 1 {
+                entry.problem(Code::MissingField, "`schedulerName` must be given", None);
+            } else if let Some(first) = names.get(name) {
+                let help = format!("profiles[{first}] has this name");
+                entry.problem(Code::BadValue, format!("duplicate value {}", shown(entry.value)), Some(help));
+            } else if !matches!(name, "" | DEFAULT_NAME) {
+                notice(&entry, format!("the profile {name} is not simulated yet: all pods get the default profile"));
+            }
+            names.entry(name.to_string()).or_insert(index);
+        }
+        percentages.push(fields.get("percentageOfNodesToScore").and_then(|entry| scheduler::percentage(&entry)));
+        let sort = fields.get("plugins").and_then(|entry| plugins(&entry)).unwrap_or(Value::Null);
+        if sorts.first().is_some_and(|first| *first != sort) {
+            let path = format!("{}.plugins.queueSort", item.path);
+            let problem = item.document.problem(
+                Code::BadValue,
+                &path,
+                super::super::yaml::Part::Value,
+                "must be the same for all profiles",
+            );
+            item.add(problem);
+        }
+        sorts.push(sort);
+        if let Some(entry) = fields.get("pluginConfig") {
+            plugin_config(&entry);
+        }
+        fields.finish();
+    }
+    match percentages.as_slice() {
+        [only] => *only,
+        _ => None,
+    }
+}
+
+/// Gives what is said of the queue's order.
+fn plugins(entry: &Entry<'_>) -> Option<Value> {
+    let mut fields = entry.fields()?;
+    let mut sort = None;
+    for point in POINTS {
+        let Some(set) = fields.get(point) else { continue };
+        if point == "queueSort" {
+            sort = Some(set.value.clone());
+        }
+        if let Some(set) = set.fields() {
+            plugin_set(set, point);
+        }
+    }
+    fields.finish();
+    sort
+}
+
+fn plugin_set(mut fields: Fields<'_>, point: &str) {
+    let enabled = fields.get("enabled").map(|entry| entry.items()).unwrap_or_default();
+    if point == "queueSort" && enabled.len() > 1 {
+        let message = format!("only one queue sort plugin can be enabled, not {}", enabled.len());
+        fields.entry.problem(Code::BadValue, message, None);
+    }
+    let mut seen: Vec<String> = Vec::new();
+    for item in enabled {
+        let Some(mut plugin) = item.fields() else { continue };
+        let name = plugin.require("name").and_then(|entry| entry.text().map(|name| (entry.clone(), name)));
+        if let Some(weight) = plugin.get("weight")
+            && super::parts::whole(&weight).is_some_and(|weight| weight < 0)
+        {
+            weight.problem(Code::BadValue, format!("must not be negative: {}", shown(weight.value)), None);
+        }
+        plugin.finish();
+        let Some((entry, name)) = name else { continue };
+        if seen.iter().any(|other| other == name) {
+            entry.problem(Code::BadValue, format!("the plugin {name} is enabled twice for {point}"), None);
+        }
+        seen.push(name.to_string());
+        named(&entry, name, "enabled", point);
+    }
+    for item in fields.get("disabled").map(|entry| entry.items()).unwrap_or_default() {
+        let Some(mut plugin) = item.fields() else { continue };
+        let name = plugin.require("name").and_then(|entry| entry.text().map(|name| (entry.clone(), name)));
+        // Upstream's type has a weight here, too.
+        plugin.get("weight").and_then(|weight| super::parts::whole(&weight));
+        plugin.finish();
+        if let Some((entry, name)) = name {
+            named(&entry, name, "disabled", point);
+        }
+    }
+    fields.finish();
+}
+
+/// A plugin that a profile enables or disables.
+fn named(entry: &Entry<'_>, name: &str, what: &str, point: &str) {
+    if REFUSED.contains(&name) && what == "enabled" {
+        let message = format!("the plugin {name} is invalid in v1: NodeVolumeLimits does its work");
+        return entry.problem(Code::BadValue, message, None);
+    }
+    if name != "*" && !PLUGINS.contains(&name) {
+        let help =
+            suggest::did_you_mean(name, PLUGINS.iter().copied()).map(|help| format!(" ({help})")).unwrap_or_default();
+        return notice(entry, format!("kube-scheduler has no plugin {name}{help}: it is left out"));
+    }
+    notice(entry, format!("plugin {name} {what} for {point}: not simulated yet, the default profile holds"));
+}
+
+fn plugin_config(list: &Entry<'_>) {
+    let mut seen: Vec<String> = Vec::new();
+    for item in list.items() {
+        let Some(mut fields) = item.fields() else { continue };
+        let name = fields.require("name").and_then(|entry| entry.text().map(|name| (entry.clone(), name)));
+        let args = fields.get("args");
+        fields.finish();
+        let Some((entry, name)) = name else { continue };
+        if seen.iter().any(|other| other == name) {
+            entry.problem(Code::BadValue, format!("duplicate value {}", shown(entry.value)), None);
+        }
+        seen.push(name.to_string());
+        if REFUSED.contains(&name) {
+            entry.problem(Code::BadValue, format!("the plugin {name} is invalid in v1"), None);
+        } else if !PLUGINS.contains(&name) {
+            notice(&entry, format!("kube-scheduler has no plugin {name}: its arguments are left out"));
+        } else {
+            if let Some(args) = args {
+                plugin_args::check(name, &args);
+            }
+            notice(&entry, format!("arguments of the plugin {name} are not simulated yet: its defaults hold"));
+        }
+    }
+}

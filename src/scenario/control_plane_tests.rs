@@ -1,0 +1,235 @@
+//! The three ways to say how a component is set, and what happens when two of them say something.
+
+use super::tests::Folder;
+use super::{Loaded, Overrides};
+use crate::model::{Gate, Span};
+use crate::sim::plan::{ComponentPlan, Plan};
+
+const SCENARIO: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  nodes: [{}]\n";
+const CONFIG: &str = "---\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+fn static_pod(name: &str, image: &str, flags: &str) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: kube-system}}\nspec:\n  hostNetwork: true\n  \
+         containers:\n  - name: {name}\n    image: {image}\n    command: [{flags}]\n"
+    )
+}
+
+/// What a stream of documents gives, or what is wrong with it, line by line.
+fn read(test: &str, parts: &[&str]) -> Result<Loaded, Vec<String>> {
+    let folder = Folder::new(test, &[("s.yaml", &parts.concat())]);
+    folder.load("s.yaml", &Overrides::default()).map_err(|problems| {
+        let place = |at: String| at.rsplit_once("s.yaml:").map_or(at.clone(), |(_, place)| place.to_string());
+        let line = |problem: &super::Diagnostic| {
+            let help =
+                problem.help.as_deref().map(|help| help.split(&*folder.path().to_string_lossy()).collect::<String>());
+            let help = help.map_or(String::new(), |help| format!(" ({help})"));
+            format!("{} {} {}: {}{help}", problem.code, place(problem.location()), problem.path, problem.message)
+        };
+        problems.iter().map(line).collect()
+    })
+}
+
+fn good(test: &str, parts: &[&str]) -> Loaded {
+    read(test, parts).unwrap_or_else(|problems| panic!("{test}: {problems:#?}"))
+}
+
+fn workers(plan: &Plan) -> u32 {
+    let deployment = plan.processes[0].components.iter().find_map(|component| match component {
+        ComponentPlan::Deployment(queue) => Some(queue.workers),
+        _ => None,
+    });
+    deployment.unwrap()
+}
+
+fn limit(plan: &Plan, process: usize) -> (f64, i64) {
+    plan.processes[process].client.map(|limit| (limit.qps, limit.burst)).unwrap()
+}
+
+#[test]
+fn flags_of_a_static_pod_are_settings_and_the_pod_is_none() {
+    let manager = static_pod(
+        "kube-controller-manager-a",
+        "kube-controller-manager:v1.36.2",
+        "kube-controller-manager, --concurrent-deployment-syncs=7, --leader-elect, --cluster-name=x, --v, '2', --kube-api-qps, \
+         '3.5', '--feature-gates=StaleControllerConsistencyReplicaSet=false,SchedulerPopFromBackoffQ=false'",
+    );
+    let loaded = good("static", &[SCENARIO, &manager]);
+    let plan = &loaded.plans[0];
+    assert_eq!((workers(plan), limit(plan, 0)), (7, (3.5, 30)));
+    assert!(!plan.gates.controller_manager.is_on(Gate::StaleControllerConsistencyReplicaSet));
+    // A gate is set for the binary whose flag it is.
+    assert!(plan.gates.scheduler.is_on(Gate::SchedulerPopFromBackoffQ));
+    assert!(plan.objects.iter().all(|object| object["kind"] != "Pod"));
+    assert!(plan.objects.iter().all(|object| object["metadata"]["name"] != "kube-system"));
+    assert_eq!(
+        loaded.notices,
+        [
+            "--cluster-name, --v of kube-controller-manager have no effect in this version",
+            "kube-system/pod/kube-controller-manager-a: settings of kube-controller-manager, which is no pod here",
+        ]
+    );
+}
+
+#[test]
+fn static_pods_are_told_from_others() {
+    // Another namespace, and another program.
+    let elsewhere = static_pod("scheduler", "x", "kube-scheduler").replace("kube-system", "default");
+    let other = static_pod("proxy", "x", "kube-proxy, --v=2");
+    let plan = &good("others", &[SCENARIO, &elsewhere, &other]).plans[0];
+    assert_eq!(plan.objects.iter().filter(|object| object["kind"] == "Pod").count(), 2);
+}
+
+#[test]
+fn replicas_of_a_static_pod_have_the_same_flags() {
+    let old = "kube-scheduler, --port=0, --kube-api-qps=5, '--feature-gates=TTLAfterFinished=true'";
+    let (a, b) = (static_pod("a", "kube-scheduler:v1.20.4", old), static_pod("b", "kube-scheduler:v1.20.4", old));
+    let loaded = good("replicas", &[SCENARIO, &a, &b]);
+    assert_eq!(limit(&loaded.plans[0], 1), (5.0, 100));
+    assert_eq!(
+        loaded.notices,
+        [
+            "--port of kube-scheduler is gone since 1.24 and has no effect",
+            "Kubernetes 1.36 has no feature gate `TTLAfterFinished`",
+            "kube-system/pod/a and 1 more: settings of kube-scheduler, which is no pod here",
+        ]
+    );
+    let c = static_pod("c", "kube-scheduler:v1.20.4", &old.replace("qps=5", "qps=6"));
+    assert_eq!(
+        read("differ", &[SCENARIO, &a, &c]).unwrap_err(),
+        [
+            "E0019 24:14 spec.containers[0].command: settings of kube-scheduler are given twice (the first ones stand at \
+          /s.yaml:14:14: keep one of the two)"
+        ]
+    );
+    // The same flags on a binary of today are mistakes.
+    let new = static_pod("d", "kube-scheduler:v1.36.0", old);
+    assert_eq!(
+        read("today", &[SCENARIO, &new]).unwrap_err(),
+        [
+            "E0016 14:31 spec.containers[0].command[1]: kube-scheduler has no flag `--port` any more: it went with 1.24",
+            "E0016 14:59 spec.containers[0].command[3]: Kubernetes 1.36 has no feature gate `TTLAfterFinished`",
+        ]
+    );
+}
+
+#[test]
+fn two_sources_of_flags_or_two_files_are_a_mistake() {
+    let listed = format!("{SCENARIO}  controlPlane: {{scheduler: {{flags: [--kube-api-qps=5]}}}}\n");
+    let pod = static_pod("a", "x", "kube-scheduler, --kube-api-qps=5");
+    assert_eq!(
+        read("two", &[&listed, &pod]).unwrap_err(),
+        [
+            "E0019 15:14 spec.containers[0].command: settings of kube-scheduler are given twice (the first ones stand at \
+          /s.yaml:5:37: keep one of the two)"
+        ]
+    );
+    assert_eq!(
+        read("files", &[SCENARIO, CONFIG, CONFIG]).unwrap_err(),
+        [
+            "E0019 10:7 kind: settings of kube-scheduler are given twice (the first ones stand at /s.yaml:7:7: keep one of the \
+          two)"
+        ]
+    );
+    // An empty list says nothing.
+    let empty = listed.replace("--kube-api-qps=5", "");
+    assert_eq!(limit(&good("empty", &[&empty, &pod]).plans[0], 1), (5.0, 100));
+}
+
+/// As kube-scheduler does it: leader election is the flags', everything else is the file's.
+#[test]
+fn a_scheduler_file_takes_the_place_of_flags_but_for_leader_election() {
+    let flags =
+        "  controlPlane: {scheduler: {flags: [--config=a.yaml, --kube-api-qps=5, --leader-elect-renew-deadline=3s]}}\n";
+    let file = "percentageOfNodesToScore: 40\npodMaxBackoffSeconds: 60\nclientConnection: {burst: 7}\n\
+                leaderElection: {leaseDuration: 4s, renewDeadline: 3900ms}\n";
+    let loaded = good("file", &[SCENARIO, flags, CONFIG, file]);
+    let plan = &loaded.plans[0];
+    // Neither the flag's 5 nor a default of the flag: the file's default is 50.
+    assert_eq!(limit(plan, 1), (50.0, 7));
+    assert!(loaded.notices.iter().any(|notice| notice.starts_with("--kube-api-qps is ignored:")));
+    let ComponentPlan::Scheduler(scheduler) = &plan.processes[1].components[0] else { panic!("a scheduler") };
+    assert_eq!(scheduler.percentage_of_nodes_to_score, 40);
+    assert_eq!(
+        (scheduler.pod_initial_backoff, scheduler.pod_max_backoff),
+        (Span::from_seconds(1), Span::from_seconds(60))
+    );
+    // The flag's renew deadline against the file's lease duration: 4 s <= 5 s.
+    let flags = flags.replace("deadline=3s", "deadline=5s");
+    assert_eq!(
+        read("election", &[SCENARIO, &flags, CONFIG, file]).unwrap_err(),
+        [
+            "E0005 12:33 leaderElection.leaseDuration: the lease duration (4s) must be greater than the renew deadline (5s)"
+        ]
+    );
+    let loaded = good("missing", &[SCENARIO, &flags.replace("deadline=5s", "deadline=9s")]);
+    assert!(loaded.notices.iter().any(|notice| notice.starts_with("--config=a.yaml of kube-scheduler is not among")));
+}
+
+#[test]
+fn flags_of_the_controller_manager_stand_over_its_file() {
+    let flags = "  controlPlane: {controllerManager: {flags: [--concurrent-deployment-syncs=2]}}\n";
+    let file = "---\napiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n\
+                deploymentController: {concurrentDeploymentSyncs: 9}\ngeneric: {clientConnection: {qps: 11}}\n";
+    let both = &good("both", &[SCENARIO, flags, file]).plans[0];
+    assert_eq!((workers(both), limit(both, 0)), (2, (11.0, 30)));
+    assert_eq!(workers(&good("file-only", &[SCENARIO, file]).plans[0]), 9);
+}
+
+#[test]
+fn election_flags_must_fit_together() {
+    let with = |flags: &str| format!("{SCENARIO}  controlPlane: {{controllerManager: {{flags: [{flags}]}}}}\n");
+    assert_eq!(
+        read("flags", &[&with("--leader-elect-lease-duration=10s, --leader-elect-retry-period=9s")]).unwrap_err(),
+        [
+            "E0016 5:46 spec.controlPlane.controllerManager.flags[0]: the lease duration (10s) must be greater than the renew \
+             deadline (10s)",
+            "E0016 5:81 spec.controlPlane.controllerManager.flags[1]: the renew deadline (10s) must be greater than 1.2 times \
+             the retry period (9s), which is 10.8s",
+        ]
+    );
+    assert_eq!(
+        read("words", &[&with("'--leader-elect-renew-deadline=10 seconds'")]).unwrap_err(),
+        [
+            "E0016 5:46 spec.controlPlane.controllerManager.flags[0]: --leader-elect-renew-deadline must be a duration such as 15s \
+          (unknown unit in duration (units are ns, us, ms, s, m, h)), not `10 seconds`"
+        ]
+    );
+    assert!(read("off", &[&with("--leader-elect=false, --leader-elect-lease-duration=1s")]).is_ok());
+}
+
+#[test]
+fn gates_are_judged_where_they_stand() {
+    let with = |list: &str| format!("{SCENARIO}  controlPlane: {{apiServer: {{flags: ['--feature-gates={list}']}}}}\n");
+    assert_eq!(
+        read("gates", &[&with("WatchLst=true,AtomicFIFO=false")]).unwrap_err(),
+        [
+            "E0016 5:38 spec.controlPlane.apiServer.flags[0]: Kubernetes 1.36 has no feature gate `WatchLst` (did you mean \
+             `WatchList`?)",
+            "E0016 5:38 spec.controlPlane.apiServer.flags[0]: StaleControllerConsistencyReplicaSet is on, but depends on \
+             AtomicFIFO, which is off",
+        ]
+    );
+}
+
+/// Flags say how replicas elect where `leaderElection` says nothing.
+#[test]
+fn election_flags_count_for_replicas() {
+    let with = |own: &str| {
+        format!(
+            "{SCENARIO}  controlPlane: {{scheduler: {{replicas: 2, leaderElection: {{{own}}}, flags: \
+             [--leader-elect-lease-duration=30s, --leader-elect-resource-name=mine]}}}}\n"
+        )
+    };
+    let plan = &good("replicas-elect", &[&with("renewDeadline: 12s")]).plans[0];
+    let elections: Vec<_> =
+        plan.processes.iter().filter(|process| process.name == "kube-scheduler").map(|p| p.election.clone()).collect();
+    let election = elections[1].clone().unwrap();
+    assert_eq!((elections.len(), election.name.as_str()), (2, "mine"));
+    let times = (election.settings.lease_duration, election.settings.renew_deadline);
+    assert_eq!(times, (Span::from_seconds(30), Span::from_seconds(12)));
+    // Only together they are wrong: 12 s is above the default of 10 s, but not above 14 s.
+    let flags = with("renewDeadline: 14s").replace("lease-duration=30s", "lease-duration=12s");
+    let problems = read("replicas-wrong", &[&flags]).unwrap_err();
+    assert!(problems[0].contains("spec.controlPlane.scheduler.leaderElection: together with flags"), "{problems:?}");
+}
