@@ -192,18 +192,22 @@ impl ApiServer {
         self.watches.get_mut(&id).expect("just seen").missing_since = missing_since.or(missed);
     }
 
-    /// A new watch takes the place of the detached one of the same informer, and misses what that missed: what is not
-    /// replayed, or all of it until its beginning has arrived.
-    pub fn replace_detached(&mut self, id: WatchId) {
+    /// A new watch takes the place of the informer's last one, and misses what that missed: what is not replayed, or all
+    /// of it until its beginning has arrived.
+    pub fn take_place(&mut self, id: WatchId) {
         let new = self.watches.get(&id).expect("just opened");
-        let of_same = |watch: &&Watch| watch.detached && watch.owner == new.owner && watch.kind == new.kind;
-        let Some(old) = self.watches.values().find(of_same).map(|watch| watch.id) else { return };
-        let old = self.watches.shift_remove(&old).expect("just found");
-        let new = self.watches.get_mut(&id).expect("just opened");
-        if new.initial.is_some() {
-            new.missing_since = old.missing_since.into_iter().chain(old.lost.into_values()).min();
-        } else {
-            new.lost = old.lost;
+        // More than one: the answer to a WATCH was lost, and its client asked again.
+        let of_same = |watch: &&Watch| watch.id != id && watch.owner == new.owner && watch.kind == new.kind;
+        let replaced: Vec<WatchId> = self.watches.values().filter(of_same).map(|watch| watch.id).collect();
+        for old in replaced {
+            let old = self.watches.shift_remove(&old).expect("just found");
+            let new = self.watches.get_mut(&id).expect("just opened");
+            if new.initial.is_some() {
+                let missed = old.missing_since.into_iter().chain(old.lost.into_values());
+                new.missing_since = new.missing_since.into_iter().chain(missed).min();
+            } else {
+                new.lost.extend(old.lost);
+            }
         }
     }
 

@@ -7,9 +7,10 @@ use crate::client::rest::{Call, CallVerb, Departure, Lost, Next, Received};
 use crate::engine::calendar::{EventId, Nature};
 use crate::model::api::Reason;
 use crate::model::record::Detail;
-use crate::model::{Action, ApiError, ApiResult, Cause, Request, Span};
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Request, Span};
 
 use super::event::{Event, RequestId};
+use super::streams::EMPTY_STREAM;
 use super::world::World;
 
 /// Waits for a token from this length on are worth a word in the trace.
@@ -77,8 +78,11 @@ impl World {
         *self.processes[process].client_requests.entry((method, code)).or_insert(0) += 1;
         match answer {
             Next::Retry(wait) => self.retry_after(id, wait),
-            // No request opens a watch: informers do that elsewhere.
-            Next::Return | Next::EmptyStream => self.answer_caller(id),
+            Next::Return => self.answer_caller(id),
+            Next::EmptyStream => {
+                self.requests.get_mut(id).result = Some(Ok(Answer::Stream(EMPTY_STREAM)));
+                self.answer_caller(id);
+            }
         }
     }
 
@@ -193,5 +197,5 @@ fn code_of(method: &'static str, result: &ApiResult) -> u16 {
 
 /// The HTTP method of a verb.
 fn method(verb: &'static str) -> &'static str {
-    if verb == "LIST" { "GET" } else { verb }
+    if matches!(verb, "LIST" | "WATCH") { "GET" } else { verb }
 }

@@ -151,6 +151,8 @@ impl World {
         let mut informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
         while let Some(call) = informer.next_call() {
             let handlers = call.only.map_or(0..informer.processor.len(), |only| only..only + 1);
+            let last = handlers.end.saturating_sub(1);
+            let mut delta = Some(call.delta);
             for handler in handlers {
                 let processor = &mut self.informer(process, kind).processor;
                 if !processor.wants(handler, call.is_sync) {
@@ -163,8 +165,9 @@ impl World {
                     continue;
                 }
                 // Handlers take no time here, so none is ever busy.
-                let offered = self.informer(process, kind).processor.offer(handler, call.delta.clone(), cause, now);
-                if let Some(delta) = offered {
+                let told = if handler == last { delta.take() } else { delta.clone() };
+                let told = told.expect("only the last handler takes it");
+                if let Some(delta) = self.informer(process, kind).processor.offer(handler, told, cause, now) {
                     self.hand(process, component, Input::Delta(delta), cause);
                 }
             }

@@ -15,6 +15,7 @@ use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, R
 
 use super::event::{Event, ProcessIndex, ReflectorEvent};
 use super::plan::{KubernetesVersion, ResyncDraw, ResyncModel, ResyncPlan};
+use super::streams::EMPTY_STREAM;
 use super::world::{Sender, World};
 
 const RESYNC_PERIOD: Purpose = Purpose("resync-period");
@@ -155,6 +156,10 @@ impl World {
                 self.call_handlers(process, kind, record, None);
                 self.list_is_in(process, kind, record);
             }
+            Ok(Answer::Stream(EMPTY_STREAM)) => {
+                informer.opened(now, Ok(()), draws);
+                self.stream_ended(process, kind, None, cause);
+            }
             Ok(Answer::Stream(watch)) => {
                 let next = informer.opened(now, Ok(()), draws);
                 debug_assert!(next.is_none(), "an open stream asks for nothing");
@@ -237,7 +242,7 @@ impl World {
 /// What a reflector makes of an error.
 fn failure_of(error: &ApiError) -> Failure {
     match error.reason {
-        Reason::ConnectionLost => Failure::Refused,
+        Reason::ConnectionRefused => Failure::Refused,
         Reason::TooManyRequests => Failure::TooManyRequests,
         Reason::Expired => Failure::Expired,
         Reason::Timeout if error.message.contains("Too large resource version") => Failure::TooLarge,

@@ -10,6 +10,9 @@ use super::event::{Event, ProcessIndex, ReflectorEvent, RequestId};
 use super::plan::StreamModel;
 use super::world::World;
 
+/// The number of a stream on which nothing comes and that ends at once: a client's answer when it never got one.
+pub(super) const EMPTY_STREAM: u64 = 0;
+
 impl World {
     /// A WATCH is carried out: a stream is opened. What comes on it is sent once the client has it.
     pub(super) fn open_stream(&mut self, id: RequestId) {
@@ -45,7 +48,7 @@ impl World {
             let newest = self.api.truth().revision();
             self.api.open_watch(owner, *kind, selector, version.unwrap_or(newest))?
         };
-        self.api.replace_detached(id);
+        self.api.take_place(id);
         let watch = self.api.watch_mut(id).expect("just opened");
         // Nothing is sent before the client has it open.
         watch.pending = true;
