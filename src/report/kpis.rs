@@ -46,6 +46,14 @@ pub struct LeaderFacts {
     pub changes: u64,
 }
 
+impl RunFacts {
+    /// A sum over the run as a mean over the time in which the cluster was written to.
+    fn while_written(&self, sum: f64) -> Option<f64> {
+        let span = self.last_write.map(|last| last - self.start).filter(|span| *span > Span::ZERO)?;
+        Some(sum / span.as_seconds())
+    }
+}
+
 /// How a pod came up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PodStart {
@@ -97,10 +105,12 @@ impl KpiCollector {
         kpis.add("convergence_seconds", self.convergence_seconds(facts));
         kpis.count("reconciles_total", self.reconciles);
         kpis.count("retries_total", self.retries);
+        let waited_ns: i64 = self.queue_wait_ns.iter().sum();
         let wait = Sample::new(self.queue_wait_ns);
         kpis.add("queue_wait_seconds_mean", wait.mean().map(|mean_ns| mean_ns / 1e9));
         kpis.add("queue_wait_seconds_p99", wait.percentile(99).map(seconds));
         kpis.add("queue_wait_seconds_max", wait.max().map(seconds));
+        kpis.add("queue_depth_mean", facts.while_written(waited_ns as f64 / 1e9));
         kpis.add("staleness_seconds_mean", staleness::mean_seconds(&facts.staleness));
         kpis.add("staleness_seconds_max", staleness::max_seconds(&facts.staleness));
         kpis.percentiles("pod_start_seconds", &facts.pods, |_| Span::ZERO);
@@ -110,6 +120,7 @@ impl KpiCollector {
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
+        kpis.add("requests_429_per_second", facts.while_written(facts.requests_429 as f64));
         kpis.count("events_total", facts.event_writes);
         let leaders = facts.leaders.as_ref();
         kpis.add("leaderless_seconds", leaders.map(|leaders| leaders.leaderless.0.as_seconds()));
@@ -129,13 +140,14 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 27] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
     "queue_wait_seconds_mean",
     "queue_wait_seconds_p99",
     "queue_wait_seconds_max",
+    "queue_depth_mean",
     "staleness_seconds_mean",
     "staleness_seconds_max",
     "pod_start_seconds_p50",
@@ -149,6 +161,7 @@ pub const NAMES: [&str; 25] = [
     "requests_total",
     "requests_conflict",
     "requests_429",
+    "requests_429_per_second",
     "events_total",
     "leaderless_seconds",
     "leaderless_seconds_max",
@@ -227,12 +240,17 @@ mod tests {
             record(8, 7, 30, Action::Remove, Kind::Pod),
             record(9, 7, 30, Action::Remove, Kind::ReplicaSet),
         ]);
-        let kpis = collector.finish(&RunFacts::default());
-        // Waits: 14 - 10 = 4 ms and 22 - 20 = 2 ms; the mean is 3 ms; rank of p99 = ceil(1.98) = 2: 4 ms.
+        let last_write = Some(at(30));
+        let facts = RunFacts { start: at(0), last_write, requests_429: 6, ..RunFacts::default() };
+        let kpis = collector.finish(&facts);
+        // Waits: 14 - 10 = 4 ms and 22 - 20 = 2 ms; the mean is 3 ms; rank of p99 = ceil(1.98) = 2: 4 ms. In 30 ms there
+        // were 6 ms of waiting, 0.2 keys at a time, and 6 refusals are 200 a second.
         for (name, value) in [
             ("queue_wait_seconds_mean", 0.003),
             ("queue_wait_seconds_p99", 0.004),
             ("queue_wait_seconds_max", 0.004),
+            ("queue_depth_mean", 0.2),
+            ("requests_429_per_second", 200.0),
             ("reconciles_total", 2.0),
             ("retries_total", 1.0),
             ("pods_deleted_total", 1.0),
