@@ -95,10 +95,10 @@ fn capacity(entry: &Entry<'_>) -> Option<Capacity> {
         return Some(of_rate(rate, defaults::API_EXECUTORS, defaults::API_CONTENTION));
     }
     let mut fields = entry.fields()?;
-    let work = fields.one_of(&["requestsPerSecond", "work"]);
     let executors = fields.get("executors").and_then(|entry| entry.whole(1..=100_000)).map(|count| count as u32);
     let contention = fields.get("contention").and_then(|entry| not_negative(&entry));
     let work_by_verb = by_verb(&mut fields, "workByVerb");
+    let work = fields.one_of(&["requestsPerSecond", "work"]);
     fields.finish();
     let executors = executors.unwrap_or(defaults::API_EXECUTORS);
     let contention = contention.unwrap_or(defaults::API_CONTENTION);
