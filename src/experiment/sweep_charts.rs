@@ -253,7 +253,12 @@ impl Scale {
 }
 
 fn unit(kpi: &str) -> &'static str {
-    if kpi.contains("_seconds") { "seconds" } else { "number in a run" }
+    match kpi {
+        "queue_depth_mean" => "keys",
+        _ if kpi.ends_with("_per_second") => "a second",
+        _ if kpi.contains("_seconds") => "seconds",
+        _ => "number in a run",
+    }
 }
 
 /// The values as numbers, for their order and distances: all plain numbers, all durations or all quantities.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
+use crate::model::record::Detail;
 use crate::model::{Action, Kind, Map, Record, RecordId, Span, Time};
 use crate::trace::RecordSink;
 
@@ -46,6 +47,14 @@ pub struct LeaderFacts {
     pub changes: u64,
 }
 
+impl RunFacts {
+    /// A sum over the run as a mean over the time in which the cluster was written to.
+    fn while_written(&self, sum: f64) -> Option<f64> {
+        let span = self.last_write.map(|last| last - self.start).filter(|span| *span > Span::ZERO)?;
+        Some(sum / span.as_seconds())
+    }
+}
+
 /// How a pod came up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PodStart {
@@ -60,8 +69,9 @@ pub struct PodStart {
 /// Gathers from the records what KPIs need.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KpiCollector {
-    /// Keys that wait in a queue: number of the record that put them there, and when.
-    waiting: BTreeMap<RecordId, Time>,
+    /// Keys that wait in a queue: number of the record that put them there, when, and in which process (its name's hash).
+    waiting: BTreeMap<RecordId, (Time, u64)>,
+    depth: Depth,
     queue_wait_ns: Vec<i64>,
     reconciles: u64,
     retries: u64,
@@ -73,20 +83,63 @@ impl RecordSink for KpiCollector {
     fn record(&mut self, record: &Record) {
         match record.action {
             Action::Enqueue => {
-                self.waiting.insert(record.id, record.time);
+                self.depth.add_up(record.time, self.waiting.len());
+                self.waiting.insert(record.id, (record.time, record.process.stable_hash()));
             }
             Action::Reconcile => {
                 self.reconciles += 1;
                 // A reconcile is caused by the add that put its key in the queue; later adds are `coalesced`.
-                if let Some(added) = self.waiting.remove(&record.cause) {
+                self.depth.add_up(record.time, self.waiting.len());
+                if let Some((added, _)) = self.waiting.remove(&record.cause) {
                     self.queue_wait_ns.push((record.time - added).0);
                 }
             }
             Action::ReconcileError => self.retries += 1,
+            Action::ProcessStop => {
+                // Its queues are gone with it.
+                self.depth.add_up(record.time, self.waiting.len());
+                let process = record.process.stable_hash();
+                self.waiting.retain(|_, (_, of)| *of != process);
+            }
             Action::Remove if record.key.as_ref().is_some_and(|key| key.kind == Kind::Pod) => self.pods_removed += 1,
             Action::User | Action::Fault | Action::Load => self.last_disturbance = Some(record.time),
             _ => {}
         }
+        if is_change(record) {
+            self.depth.add_up(record.time, self.waiting.len());
+            self.depth.until_last_change = (self.depth.key_ns, record.time);
+        }
+    }
+}
+
+/// A write that was carried out, of anything but Leases and Events.
+fn is_change(record: &Record) -> bool {
+    use Action::{Bind, Create, Delete, Patch, Scale, Update, UpdateStatus};
+    matches!(record.action, Create | Update | UpdateStatus | Patch | Delete | Bind | Scale)
+        && matches!(record.detail, Detail::None)
+        && record.key.as_ref().is_some_and(|key| !matches!(key.kind, Kind::Event | Kind::Lease))
+}
+
+/// How many keys wait, added up over time.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Depth {
+    key_ns: i128,
+    at: Time,
+    /// The sum at the last write that was carried out, and when that was.
+    until_last_change: (i128, Time),
+}
+
+impl Depth {
+    /// So many keys have waited until now since the last call.
+    fn add_up(&mut self, now: Time, keys: usize) {
+        self.key_ns += i128::from((now - self.at).0) * keys as i128;
+        self.at = now;
+    }
+
+    /// Keys that waited at a time, from the start to the last write.
+    fn mean(&self, start: Time) -> Option<f64> {
+        let (key_ns, last) = self.until_last_change;
+        (last > start).then(|| key_ns as f64 / (last - start).0 as f64)
     }
 }
 
@@ -97,10 +150,12 @@ impl KpiCollector {
         kpis.add("convergence_seconds", self.convergence_seconds(facts));
         kpis.count("reconciles_total", self.reconciles);
         kpis.count("retries_total", self.retries);
+        let depth = self.depth.mean(facts.start);
         let wait = Sample::new(self.queue_wait_ns);
         kpis.add("queue_wait_seconds_mean", wait.mean().map(|mean_ns| mean_ns / 1e9));
         kpis.add("queue_wait_seconds_p99", wait.percentile(99).map(seconds));
         kpis.add("queue_wait_seconds_max", wait.max().map(seconds));
+        kpis.add("queue_depth_mean", depth);
         kpis.add("staleness_seconds_mean", staleness::mean_seconds(&facts.staleness));
         kpis.add("staleness_seconds_max", staleness::max_seconds(&facts.staleness));
         kpis.percentiles("pod_start_seconds", &facts.pods, |_| Span::ZERO);
@@ -110,6 +165,7 @@ impl KpiCollector {
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
+        kpis.add("requests_429_per_second", facts.while_written(facts.requests_429 as f64));
         kpis.count("events_total", facts.event_writes);
         let leaders = facts.leaders.as_ref();
         kpis.add("leaderless_seconds", leaders.map(|leaders| leaders.leaderless.0.as_seconds()));
@@ -129,13 +185,14 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 27] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
     "queue_wait_seconds_mean",
     "queue_wait_seconds_p99",
     "queue_wait_seconds_max",
+    "queue_depth_mean",
     "staleness_seconds_mean",
     "staleness_seconds_max",
     "pod_start_seconds_p50",
@@ -149,6 +206,7 @@ pub const NAMES: [&str; 25] = [
     "requests_total",
     "requests_conflict",
     "requests_429",
+    "requests_429_per_second",
     "events_total",
     "leaderless_seconds",
     "leaderless_seconds_max",
@@ -226,13 +284,22 @@ mod tests {
             record(7, 6, 22, Action::Reconcile, Kind::ReplicaSet),
             record(8, 7, 30, Action::Remove, Kind::Pod),
             record(9, 7, 30, Action::Remove, Kind::ReplicaSet),
+            record(10, 9, 30, Action::UpdateStatus, Kind::ReplicaSet),
+            // What waits after the last write does not count for the depth, nor does what a dead process had queued.
+            record(11, 10, 30, Action::Enqueue, Kind::ReplicaSet),
+            record(12, 0, 40, Action::ProcessStop, Kind::ReplicaSet),
         ]);
-        let kpis = collector.finish(&RunFacts::default());
-        // Waits: 14 - 10 = 4 ms and 22 - 20 = 2 ms; the mean is 3 ms; rank of p99 = ceil(1.98) = 2: 4 ms.
+        let last_write = Some(at(30));
+        let facts = RunFacts { start: at(0), last_write, requests_429: 6, ..RunFacts::default() };
+        let kpis = collector.finish(&facts);
+        // Waits: 14 - 10 = 4 ms and 22 - 20 = 2 ms; the mean is 3 ms; rank of p99 = ceil(1.98) = 2: 4 ms. In 30 ms there
+        // were 6 ms of waiting, 0.2 keys at a time, and 6 refusals are 200 a second.
         for (name, value) in [
             ("queue_wait_seconds_mean", 0.003),
             ("queue_wait_seconds_p99", 0.004),
             ("queue_wait_seconds_max", 0.004),
+            ("queue_depth_mean", 0.2),
+            ("requests_429_per_second", 200.0),
             ("reconciles_total", 2.0),
             ("retries_total", 1.0),
             ("pods_deleted_total", 1.0),

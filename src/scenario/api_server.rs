@@ -79,10 +79,10 @@ fn capacity(entry: &Entry<'_>) -> Option<Capacity> {
         return Some(of_rate(rate, defaults::API_EXECUTORS, defaults::API_CONTENTION));
     }
     let mut fields = entry.fields()?;
-    let work = fields.one_of(&["requestsPerSecond", "work"]);
     let executors = fields.get("executors").and_then(|entry| entry.whole(1..=100_000)).map(|count| count as u32);
     let contention = fields.get("contention").and_then(|entry| not_negative(&entry));
     let work_by_verb = by_verb(&mut fields, "workByVerb");
+    let work = fields.one_of(&["requestsPerSecond", "work"]);
     fields.finish();
     let executors = executors.unwrap_or(defaults::API_EXECUTORS);
     let contention = contention.unwrap_or(defaults::API_CONTENTION);
@@ -160,6 +160,96 @@ impl ApiServerEntry {
             capacity: self.capacity.clone(),
             request_by_verb: self.request_by_verb.clone(),
             cache_lag: self.lag.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+    use crate::scenario::Overrides;
+    use crate::sim::Plan;
+
+    const HEAD: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  controlPlane:\n    apiServer: ";
+    const POD: &str =
+        "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
+
+    fn read(test: &str, server: &str) -> Result<Plan, String> {
+        let folder = Folder::new(&format!("api-server-{test}"), &[("s.yaml", &format!("{HEAD}{server}{POD}"))]);
+        let loaded = folder.load("s.yaml", &Overrides::default());
+        loaded.map(|mut loaded| loaded.plans.remove(0)).map_err(|problems| {
+            let line = |p: &crate::scenario::Diagnostic| format!("{} {}: {}", p.code, p.path, p.message);
+            problems.iter().map(line).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    #[test]
+    fn a_server_is_as_kubernetes_sets_it_up_unless_told_otherwise() {
+        let plan = read("defaults", "{}").unwrap();
+        let limits = Limits::PriorityAndFairness { seats: 600, request_timeout: Span::from_seconds(60) };
+        assert_eq!(plan.api_server, ApiServerSettings { limits, ..ApiServerSettings::UNLIMITED });
+    }
+
+    #[test]
+    fn a_rate_is_work_for_the_executors() {
+        // 4 executors do 200 a second: 20 ms each.
+        let capacity = read("rate", "{capacity: 200}").unwrap().api_server.capacity.unwrap();
+        assert_eq!((capacity.executors, capacity.contention), (4, 0.1));
+        assert_eq!(capacity.work, Distribution::Constant(20_000_000));
+        let text = "{capacity: {work: 5ms, workByVerb: {list: 1s, create: 7ms}, executors: 2, contention: 0}}";
+        let capacity = read("work", text).unwrap().api_server.capacity.unwrap();
+        let work = |verb| capacity.work_of(verb).clone();
+        assert_eq!(
+            [work("GET"), work("LIST"), work("POST")],
+            [5, 1000, 7].map(|ms| Distribution::Constant(ms * 1_000_000))
+        );
+        assert_eq!((capacity.executors, capacity.contention), (2, 0.0));
+    }
+
+    #[test]
+    fn flags_replicas_and_lag() {
+        let text =
+            "{flags: [--enable-priority-and-fairness=false, --max-requests-inflight=7], replicas: 3, lag: [0s, 2s]}";
+        let server = read("flags", text).unwrap().api_server;
+        assert_eq!(server.limits, Limits::InFlight { reads: 7, writes: 200 });
+        assert_eq!((server.replicas, server.cache_lag), (3, vec![Span::ZERO, Span::from_seconds(2)]));
+        let all = read("lag", "{replicas: 2, lag: 1s}").unwrap().api_server.cache_lag;
+        assert_eq!(all, [Span::from_seconds(1); 2]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            (
+                "{capacity: 0}",
+                "E0005 spec.controlPlane.apiServer.capacity: must be above zero and at most 1e9 requests a second, not 0",
+            ),
+            ("{capacity: {executors: 2}}", "one of these must be given: requestsPerSecond, work"),
+            ("{capacity: {requestsPerSecond: 5, work: 1ms}}", "requestsPerSecond and work exclude each other"),
+            ("{capacity: {work: 1ms, contention: -1}}", "must be a number from 0 to 1e6, not -1"),
+            ("{capacity: {work: 1ms, executors: 0}}", "must be a whole number from 1 to 100000, not 0"),
+            ("{capacity: {work: 1ms, workByVerb: {put: 1ms}}}", "unknown field `put`"),
+            ("{latencyByVerb: {get: fast}}", "\"fast\" is not a duration"),
+            (
+                "{flags: [--max-requests-inflight=-1]}",
+                "--max-requests-inflight must be a whole number from zero, not `-1`",
+            ),
+            ("{flags: [--max-request-inflight=1]}", "kube-apiserver has no flag `--max-request-inflight`"),
+            ("{flags: [--request-timeout=0s]}", "--request-timeout must be a duration above zero such as 1m, not `0s`"),
+            (
+                "{flags: [--enable-priority-and-fairness=no]}",
+                "--enable-priority-and-fairness must be true or false, not `no`",
+            ),
+            (
+                "{flags: [--max-requests-inflight=0, --max-mutating-requests-inflight=0]}",
+                "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0",
+            ),
+            ("{replicas: 0}", "must be a whole number from 1 to 100, not 0"),
+            ("{lag: [1s, 2s]}", "has 2 durations for 1 API servers"),
+        ] {
+            let found = read("mistakes", text).err().unwrap_or_default();
+            assert!(found.contains(expected), "{text}: {found}");
         }
     }
 }

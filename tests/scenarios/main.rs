@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
 mod leader_failover;
