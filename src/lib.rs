@@ -7,6 +7,7 @@ pub mod component;
 pub mod controllers;
 pub mod engine;
 pub mod experiment;
+pub mod faults;
 pub mod kubectl;
 pub mod model;
 pub mod node;

@@ -83,7 +83,9 @@ spec:
     let mut loses_for_good = false;
     for _ in 0..choices.from(1, 3) {
         let (at, lasts) = (choices.from(0, LAST_ACTION_SECONDS), choices.from(1, LONGEST_FAULT_SECONDS));
-        let action = match choices.from(0, 4) {
+        let action = match choices.from(0, 6) {
+            5 => request_fault(&mut choices),
+            6 => stream_fault(&mut choices),
             0 => {
                 let process = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
                 format!("kill: {process}")
@@ -111,6 +113,44 @@ spec:
         text.push_str(&workload("Deployment", app, choices.from(0, 5) as i32));
     }
     Case { text, loses_for_good }
+}
+
+/// A fault of requests, of the network or of the API server.
+fn request_fault(choices: &mut Choices) -> String {
+    let from =
+        choices.one_of(&["kube-controller-manager/replicaset", "kube-controller-manager", "kube-scheduler", "kubelet"]);
+    let which = format!("from: {from}, nth: {}, probability: 0.{}", choices.from(1, 3), choices.from(1, 9));
+    match choices.from(0, 9) {
+        0 => format!("respond: {{{which}, code: {}}}", choices.one_of(&["500", "503"])),
+        1 => format!("respond: {{{which}, code: 429, retryAfter: {}s}}", choices.from(0, 5)),
+        2 => format!("refuseConnections: {{{which}}}"),
+        3 => format!("loseReplies: {{{which}}}"),
+        4 => format!("loseReplies: {{{which}, timeout: {}s}}", choices.from(1, 20)),
+        5 => format!("delayReplies: {{{which}, by: {{exponential: 3s}}}}"),
+        6 => format!("slowRequests: {{{which}, by: {}x}}", choices.from(2, 500)),
+        7 => format!("partition: {{of: {}}}", from.split('/').next().unwrap()),
+        8 => format!("apiServer: {{{}: true}}", choices.one_of(&["down", "unreachable"])),
+        _ => {
+            let point = choices.one_of(&["before", "after"]);
+            let (of, nth) = (from, choices.from(1, 3));
+            format!(
+                "crash: {{of: {of}, point: {{{point}: request, nth: {nth}}}, restartAfter: {}s}}",
+                choices.from(0, 20)
+            )
+        }
+    }
+}
+
+/// A fault of watch streams that loses nothing.
+fn stream_fault(choices: &mut Choices) -> String {
+    let to = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
+    match choices.from(0, 4) {
+        0 => format!("duplicateWatchEvents: {{to: {to}, kind: Pod, copies: {}}}", choices.from(1, 3)),
+        1 => format!("reorderWatches: {{to: {to}, by: {{exponential: 2s}}}}"),
+        2 => format!("cutWatch: {{to: {to}, end: {}}}", choices.one_of(&["clean", "error", "gone"])),
+        3 => format!("stallWatch: {{to: {to}, idleTimeout: {}s}}", choices.from(1, 50)),
+        _ => format!("stallWatch: {{to: {to}, kind: Pod}}"),
+    }
 }
 
 /// What is missing at the end, in words.

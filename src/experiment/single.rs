@@ -109,7 +109,7 @@ pub fn run(
     watcher.finish(&world);
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
-    let chart_data = chart_data(&plan, &mut watcher, ended_at - plan.start_at);
+    let chart_data = chart_data(&plan, &world, &mut watcher, ended_at - plan.start_at);
     let final_objects = final_objects(&world);
     if let Some((folder, prefix)) = folder {
         let closed = close_files(&mut watcher, folder, prefix);
@@ -188,15 +188,21 @@ fn write_state(objects: &[Json], folder: &OutputFolder, prefix: &str) -> Result<
     state::write(objects, &mut file).map_err(|error| folder.write_error(&name, error))
 }
 
-/// A notice for each fault that began and found no watch event to take: a cluster looks robust when nothing hits it.
+/// A notice for each fault that did nothing: a cluster looks robust when nothing hits it.
 fn idle_faults(plan: &Plan, world: &World) -> Vec<String> {
-    let lasted = world.ended_at() - plan.start_at;
-    let faults = plan.faults.iter().zip(world.dropped_by_faults());
-    let idle = faults.filter(|(fault, dropped)| {
-        let takes_events = matches!(fault.action, FaultAction::DropWatchEvents { .. });
-        takes_events && **dropped == 0 && fault.at < lasted
+    let ended = world.ended_at();
+    let strikes = world.fault_strikes();
+    let faults = plan.faults.iter().zip(strikes).zip(world.fault_windows());
+    let idle = faults.filter_map(|((fault, struck), window)| match window {
+        None if plan.start_at + fault.at < ended => {
+            Some(format!("the fault `{}` never struck: its condition never held", fault.text))
+        }
+        Some((begins, _)) if struck == 0 && begins < ended && fault.action.waits_for_something() => {
+            Some(format!("the fault `{}` never struck", fault.text))
+        }
+        _ => None,
     });
-    idle.map(|(fault, _)| format!("the fault `{}` met no watch event", fault.text)).collect()
+    idle.collect()
 }
 
 /// A notice for each time with two acting leaders: when, for how long, and what permits it.
@@ -251,11 +257,15 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
     summary
 }
 
-fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
-    let spans = plan.faults.iter().map(|fault| FaultSpan {
-        from: fault.at.as_seconds(),
-        to: end_of_fault(fault, simulated).as_seconds(),
-        label: fault.text.clone(),
+fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
+    let spans = plan.faults.iter().zip(world.fault_windows()).filter_map(|(fault, window)| {
+        let (begins, ends) = window?;
+        let from = begins - plan.start_at;
+        Some(FaultSpan {
+            from: from.as_seconds(),
+            to: end_of_fault(fault, (from, ends.map(|ends| ends - plan.start_at)), simulated).as_seconds(),
+            label: fault.text.clone(),
+        })
     });
     let marks = plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
     ChartData {
@@ -268,20 +278,15 @@ fn chart_data(plan: &Plan, watcher: &mut Watcher<'_>, simulated: Span) -> ChartD
 }
 
 /// When a fault is over, from the start of the run.
-fn end_of_fault(fault: &FaultPlan, simulated: Span) -> Span {
-    let lasts = match (fault.duration, &fault.action) {
-        (Some(duration), _) => duration,
-        (None, FaultAction::Kill { restart_after, .. } | FaultAction::Stop { restart_after, .. }) => *restart_after,
-        (None, FaultAction::Clock { rate: None, .. }) => Span::ZERO,
-        (
-            None,
-            FaultAction::DropWatchEvents { .. }
-            | FaultAction::DelayWatch { .. }
-            | FaultAction::Pause { .. }
-            | FaultAction::Clock { .. },
-        ) => return simulated.max(fault.at),
-    };
-    fault.at + lasts
+fn end_of_fault(fault: &FaultPlan, (from, ends): (Span, Option<Span>), simulated: Span) -> Span {
+    match (ends, &fault.action) {
+        (Some(ends), _) => ends,
+        (None, FaultAction::Kill { restart_after, .. } | FaultAction::Stop { restart_after, .. }) => {
+            from + *restart_after
+        }
+        (None, FaultAction::Clock { rate: None, .. } | FaultAction::CutWatch(_)) => from,
+        (None, _) => simulated.max(from),
+    }
 }
 
 /// Namespace of the leases of nodes.

@@ -6,6 +6,7 @@
 pub mod calls;
 pub mod condition;
 pub mod expectations;
+pub mod fault_condition;
 pub mod metrics;
 pub mod observed;
 pub mod sample_grid;

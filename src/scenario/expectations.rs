@@ -74,7 +74,7 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
 }
 
 /// A condition that compiles.
-fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
+pub(super) fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
     entry.is_a(Special::Condition);
     let text = entry.text()?;
     match Condition::compile(text, &entry.known.kinds) {

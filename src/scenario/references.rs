@@ -104,6 +104,13 @@ pub fn watched(reference: &ProcessRef) -> Vec<Kind> {
     kinds
 }
 
+/// The components of a process that watch one of these kinds.
+pub fn components_that_watch(process: &str, kinds: &[Kind]) -> Vec<&'static str> {
+    let components = PROCESSES.iter().find(|(name, _)| *name == process).map_or(&[][..], |(_, list)| list);
+    let watches = components.iter().filter(|(_, watched)| kinds.iter().any(|kind| watched.contains(kind)));
+    watches.map(|(name, _)| *name).collect()
+}
+
 /// Reads a reference to a process: `NAME`, `NAME#REPLICA`, `NAME/leader`, `NAME/COMPONENT`.
 pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
     entry.is_a(Special::Process);

@@ -81,7 +81,7 @@ impl World<'_> {
             processes: self.processes(&settings),
             containers: self.containers(&known),
             timeline,
-            faults: self.faults(last),
+            faults: self.faults(last, &mut notices),
             expectations: self.expectations(last, &known),
             gates: self.gates(&settings),
             model: file.model.options,
@@ -391,11 +391,12 @@ impl World<'_> {
         }
     }
 
-    fn faults(&self, last: Span) -> Vec<FaultPlan> {
+    fn faults(&self, last: Span, notices: &mut Vec<String>) -> Vec<FaultPlan> {
         let mut faults: Vec<FaultPlan> = Vec::new();
         for entry in &self.file.faults {
             self.check_replica(entry);
             self.check_time(&entry.path, "at", entry.plan.at, last);
+            notices.extend(entry.notices.iter().cloned());
             faults.push(entry.plan.clone());
         }
         faults

@@ -58,6 +58,12 @@ fn spec(test: &str, text: &str) -> Result<Loaded, Diagnostics> {
     Folder::new(test, &[("s.yaml", &format!("{HEAD}{text}{POD}"))]).load("s.yaml", &Overrides::default())
 }
 
+/// The one plan of a spec that has no mistakes.
+pub(super) fn plan_of(test: &str, text: &str) -> crate::sim::Plan {
+    let loaded = spec(test, text).unwrap_or_else(|problems| panic!("{problems}"));
+    loaded.plans.into_iter().next().expect("a scenario has a plan")
+}
+
 /// The codes and first lines of what is wrong with a spec.
 fn wrong(test: &str, text: &str) -> Vec<String> {
     match spec(test, text) {
@@ -91,8 +97,8 @@ fn shipped_scenarios_resolve() {
 
     let dropped = shipped("dropped-watch-event.yaml");
     let summary = |plan: &crate::sim::plan::Plan| {
-        let FaultAction::DropWatchEvents { stage, to, .. } = &plan.faults[0].action else { panic!("a drop") };
-        (plan.variant.clone(), *stage, to.component.clone(), plan.model.resync)
+        let FaultAction::DropWatchEvents(drop) = &plan.faults[0].action else { panic!("a drop") };
+        (plan.variant.clone(), drop.stage, drop.target.to.component.clone(), plan.model.resync)
     };
     assert_eq!(
         dropped.plans.iter().map(summary).collect::<Vec<_>>(),
@@ -244,7 +250,7 @@ fn several_mistakes_are_shown_at_once() {
 }
 
 /// Checks what is wrong with a spec.
-fn check(test: &str, text: &str, expected: &[&str]) {
+pub(super) fn check(test: &str, text: &str, expected: &[&str]) {
     let found = wrong(test, text);
     assert!(found == expected, "{test}\nexpected {expected:#?}\nfound {found:#?}");
 }
@@ -286,8 +292,8 @@ fn mistakes_in_settings_and_in_what_happens() {
         "  faults: [{at: 1m, kill: kubelet@node-1}, {at: 1m}, {at: 1m, kill: kubelet, restart: kubelet}, {at: 1m, restart: kube-controller-manager/replicaset}, {at: 1m, delayWatch: {to: kube-scheduler, kind: ReplicaSet, by: 1s}}]\n",
         &[
             "E0007 4:27 spec.faults[0].kill: `kubelet@node-1`: a single kubelet cannot be addressed yet (`kubelet` addresses the kubelets of all nodes)",
-            "E0006 4:44 spec.faults[1]: one of these must be given: dropWatchEvents, delayWatch, kill, restart, pause, clock",
-            "E0019 4:54 spec.faults[2]: kill and restart exclude each other (give exactly one of: dropWatchEvents, delayWatch, kill, restart, pause, clock)",
+            "E0006 4:44 spec.faults[1]: one of these must be given: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, pause, clock",
+            "E0019 4:54 spec.faults[2]: kill and restart exclude each other (give exactly one of: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, pause, clock)",
             "E0013 4:115 spec.faults[3].restart: `replicaset` dies with its process only (write `kube-controller-manager`)",
             "E0005 4:200 spec.faults[4].delayWatch.kind: `kube-scheduler` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
         ],

@@ -25,7 +25,7 @@ use crate::scheduler::queue::BackoffSettings;
 
 use super::arrivals::Arrivals;
 use super::event::ProcessIndex;
-use super::faults::Faults;
+use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::PodDouble;
@@ -52,7 +52,8 @@ impl World {
             processes: plan.processes.iter().map(|process| stopped(&process_name(process))).collect(),
             plant: Plant::new(),
             draws: WorldDraws(KeyedDraws { seed: plan.seed, replication: plan.replication }),
-            faults: Faults::new(plan.clone()),
+            faults: super::faults::of_plan(&plan),
+            strikes: Strikes::new(&plan),
             hosts: plan.processes.iter().map(|process| Host::new(&process.clock, plan.start_at)).collect(),
             some_host_paused: false,
             elections: plan.processes.iter().map(|_| None).collect(),

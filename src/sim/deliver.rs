@@ -4,7 +4,7 @@ use crate::apiserver::watch::EventKind;
 use crate::apiserver::{WatchEvent, WatchId};
 use crate::client::fifo::EntryType;
 use crate::client::shared_informer::Informer;
-use crate::component::{Draws, Input, Purpose, draw_span};
+use crate::component::{Input, Purpose, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
 use crate::model::{Action, Cause, Key, Kind, Object, Rv, Span, Time};
@@ -32,7 +32,10 @@ impl World {
     pub(super) fn schedule_batch(&mut self, id: WatchId) {
         let ready = match self.api.next_entry(id) {
             Some(next) => self.ready_at(id, next.committed_at, next.rv),
-            None if self.api.reached_end(id).is_some() => self.calendar.now(),
+            None if self.api.reached_end(id).is_some() => {
+                let process = self.api.watch(id).expect("it has an end").owner.0;
+                self.network_back(process, self.calendar.now())
+            }
             None => return,
         };
         self.api.watch_mut(id).expect("it has a next entry").pending = true;
@@ -51,14 +54,15 @@ impl World {
         let delay = delay + self.servers.cache_lag(process);
         // Faults of a stream do not touch what is replayed when it opens.
         let more = match committed_at >= open_since {
-            true => self.faults.watch_delay(owner, kind, committed_at, rv.0, &mut self.draws as &mut dyn Draws),
+            true => self.watch_delay(process, kind, committed_at, rv),
             false => Span::ZERO,
         };
         let undisturbed = match self.plan.model.streams {
             StreamModel::Real => (committed_at + delay + more).max(open_since),
             StreamModel::Recording => committed_at.max(open_since) + delay + more,
         };
-        self.api.ready_at(id, undisturbed)
+        let reached = self.reaches(id, undisturbed);
+        self.api.ready_at(id, reached)
     }
 
     /// Entries reach an informer.
@@ -112,20 +116,29 @@ impl World {
     }
 
     fn watch_event(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent) {
+        let copies = self.copies(process, &event);
+        self.watch_event_once(id, process, event.clone(), None);
+        for fault in copies.into_iter().flat_map(|(fault, copies)| std::iter::repeat_n(fault, copies as usize)) {
+            self.watch_event_once(id, process, event.clone(), Some(fault));
+        }
+    }
+
+    /// The event arrives; `again` is the fault that made a copy of it.
+    fn watch_event_once(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent, again: Option<usize>) {
         let key = event.object.key();
         let is_replayed = self.api.watch(id).is_some_and(|watch| event.committed_at < watch.open_since);
-        if !is_replayed && let Some(fault) = self.faults.drops(&self.processes[process], None, &event) {
+        if !is_replayed && let Some(fault) = self.drops(process, None, &event) {
             let text = format!("{} lost before the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
             self.note(event.cause, Some(process), Action::Lost, Some(key.clone()), text);
             self.api.watch_mut(id).expect("open").lost.entry(key).or_insert(event.committed_at);
             return;
         }
         self.api.watch_mut(id).expect("open").lost.swap_remove(&key);
-        self.apply_event(process, &event, key);
+        self.apply_event(process, &event, key, again);
     }
 
     /// An event is in the informer: the cache changes and the handlers are told.
-    pub(super) fn apply_event(&mut self, process: ProcessIndex, event: &WatchEvent, key: Key) {
+    fn apply_event(&mut self, process: ProcessIndex, event: &WatchEvent, key: Key, again: Option<usize>) {
         let kind = key.kind;
         let entry_type = match event.event_type {
             EventKind::Added => EntryType::Added,
@@ -134,7 +147,10 @@ impl World {
         };
         let informer = self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind");
         informer.stream_event(entry_type, event.object.clone());
-        let words = Detail::Words(event.event_type.as_str());
+        let words = match again {
+            None => Detail::Words(event.event_type.as_str()),
+            Some(fault) => format!("{} again: {}", event.event_type.as_str(), self.plan.faults[fault].text).into(),
+        };
         let record = self.note(event.cause, Some(process), Action::Deliver, Some(key), words);
         self.call_handlers(process, kind, record, Some(event));
     }
@@ -191,7 +207,7 @@ impl World {
             return false;
         }
         let name = self.processes[process].components[component].name.clone();
-        let Some(fault) = self.faults.drops(&self.processes[process], Some(&name), event) else { return false };
+        let Some(fault) = self.drops(process, Some(&name), event) else { return false };
         let text = format!("{} lost after the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
         self.note(cause, Some(process), Action::Lost, Some(event.object.key()), text);
         self.fresh.last_mut().expect("just noted").component = name;

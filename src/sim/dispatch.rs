@@ -24,6 +24,9 @@ const ANOTHER_ATTEMPT: u64 = 0x9E37_79B9_7F4A_7C15;
 impl World {
     /// A component handles an input; its records and effects follow at once.
     pub(super) fn hand(&mut self, process: ProcessIndex, component: ComponentIndex, input: Input, cause: Cause) {
+        if self.strikes.is_dying(process) {
+            return;
+        }
         let now = self.hosts[process].clock.monotonic(self.calendar.now());
         let mut out = Outbox::new(cause, self.next_record);
         let owner = &mut self.processes[process];
@@ -56,8 +59,14 @@ impl World {
     }
 
     fn carry_out(&mut self, process: ProcessIndex, component: ComponentIndex, cause: Cause, effect: Effect) {
+        if self.strikes.is_dying(process) {
+            return;
+        }
         match effect {
             Effect::Request { row, request, token } => {
+                if self.crashes_at_request((process, component), &request, token, cause) {
+                    return;
+                }
                 let sender = Sender::Component { component, token };
                 self.processes[process].components[component].in_flight += 1;
                 self.send(process, row, ClientUse::Main, sender, request, cause);
@@ -143,6 +152,7 @@ impl World {
             result: None,
             abandoned: false,
             at_server,
+            has_met_faults: false,
         };
         let id = self.requests.insert(flight);
         match self.next_departure(id) {
@@ -180,6 +190,7 @@ impl World {
         let now = self.calendar.now();
         let flight = self.requests.get_mut(id);
         flight.client.throttled = wait;
+        flight.has_met_faults = false;
         if flight.client.call.attempts() > 1 {
             // A latency of its own: that of an attempt, whoever else sends something meanwhile.
             flight.draw.0 = flight.draw.0.wrapping_add(ANOTHER_ATTEMPT);
@@ -236,6 +247,9 @@ impl World {
             }
             _ if is_done => {}
             Sender::Component { component, token } => {
+                if self.crashes_at_reply((process, component), token, request.cause) {
+                    return;
+                }
                 self.processes[process].components[component].in_flight -= 1;
                 self.hand(process, component, Input::Reply { token, result }, request.cause);
             }

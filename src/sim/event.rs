@@ -73,6 +73,22 @@ pub enum Event {
     FaultBegins(usize),
     /// A fault ends.
     FaultEnds(usize),
+    /// Clients give up streams on which a fault has let nothing pass for too long.
+    StreamsGivenUp {
+        /// The fault.
+        fault: usize,
+        /// The record of its beginning.
+        cause: Cause,
+    },
+    /// A fault lets a process die.
+    Crash {
+        /// The fault.
+        fault: usize,
+        /// The process.
+        process: ProcessIndex,
+        /// The record of what it was doing.
+        cause: Cause,
+    },
     /// Somebody acts: an entry of the timeline.
     Timeline(usize),
 }

@@ -1,118 +1,536 @@
-//! Which faults are under way, and what they do to watch events on their way.
+//! Carries out what [`crate::faults`] decides: faults begin and end, requests and watch events are hit, processes die.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
-use crate::apiserver::WatchEvent;
-use crate::apiserver::watch::EventKind;
+use crate::component::draw_span;
+use crate::engine::calendar::Nature;
+use crate::faults::partition::CONNECTION_LOST_AFTER;
+use crate::faults::trigger::EventKey;
+use crate::faults::{Addressee, AtReply, AtServer, CrashPoint, Fault, RequestSeen, lose_replies};
+use crate::model::api::Reason;
+use crate::model::{Action, Answer, ApiError, Cause, Kind, Labels, Name, RecordId, Request, Rv, Span, Time};
+
+pub use crate::faults::Faults;
+
+use super::dispatch::REQUEST_LATENCY;
+use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
+use super::plan::{ApiServerFault, Cut, FaultAction, Plan, ProcessRef, WorldCondition};
+use super::streams::StreamBreak;
+use super::world::{InFlight, Sender, World};
+use crate::apiserver::{WatchEvent, WatchId};
 use crate::client::process::Process;
-use crate::component::{Draws, Purpose, draw_span};
-use crate::model::{Kind, Name, Span, Time};
 
-use super::plan::{DropStage, FaultAction, Plan, ProcessRef, WatchEventType};
-
-const WATCH_FAULT: Purpose = Purpose("watch-fault-delay");
-
-/// The faults of a run and how often they struck.
-#[derive(Clone, Debug)]
-pub struct Faults {
-    plan: Arc<Plan>,
-    dropped: Vec<u64>,
+/// The faults of a plan, before anything happened.
+pub(super) fn of_plan(plan: &Plan) -> Faults {
+    let fault = |fault: &super::plan::FaultPlan| Fault {
+        at: fault.at,
+        duration: fault.duration,
+        waits: fault.when.is_some(),
+        name: fault.name.clone(),
+        action: fault.action.clone(),
+    };
+    Faults::new(plan.start_at, plan.faults.iter().map(fault).collect())
 }
 
-impl Faults {
-    /// None has struck yet.
-    pub fn new(plan: Arc<Plan>) -> Faults {
-        let count = plan.faults.len();
-        Faults { plan, dropped: vec![0; count] }
+/// What faults have done to processes, and which of them wait for a condition.
+#[derive(Clone, Debug, Default)]
+pub struct Strikes {
+    /// Faults that wait for a condition, once their time has come; what they look at had this version when they last did.
+    armed: Vec<(usize, Option<u64>)>,
+    /// Judges of the faults that have a condition, by fault.
+    judges: Vec<Option<Rc<dyn WorldCondition>>>,
+    /// Faults whose condition came true: they begin at this instant.
+    due: Vec<usize>,
+    /// Processes that a fault keeps down, and until when.
+    down: Vec<(ProcessIndex, Time)>,
+    /// Processes that die at this instant: nothing leaves them any more.
+    dying: Vec<ProcessIndex>,
+    /// Requests whose reply is the death of their process.
+    fatal_replies: Vec<(ProcessIndex, ComponentIndex, u64, usize)>,
+}
+
+impl Strikes {
+    /// Nothing has happened yet.
+    pub fn new(plan: &Plan) -> Strikes {
+        let judge =
+            |fault: &super::plan::FaultPlan| fault.when.as_ref().map(|when| (when.judge)(&when.text, &plan.kinds));
+        Strikes { judges: plan.faults.iter().map(judge).collect(), ..Strikes::default() }
     }
 
-    /// How many watch events each fault has taken.
-    pub fn dropped(&self) -> &[u64] {
-        &self.dropped
+    /// Whether the process dies at this instant.
+    pub fn is_dying(&self, process: ProcessIndex) -> bool {
+        !self.dying.is_empty() && self.dying.contains(&process)
+    }
+}
+
+impl World {
+    /// How often each fault of the plan has struck, in the plan's order.
+    pub fn fault_strikes(&self) -> Vec<u64> {
+        self.faults.struck().collect()
     }
 
-    /// The fault that takes this event from a process (`stage: store`) or from one of its components
-    /// (`stage: handler`), if any. Events are judged by when they were committed.
-    pub fn drops(&mut self, process: &Process, component: Option<&Name>, event: &WatchEvent) -> Option<usize> {
-        let stage = if component.is_some() { DropStage::Handler } else { DropStage::Store };
+    /// When each fault of the plan begins and ends, as far as that is known: a fault that waits for its condition has no
+    /// window yet.
+    pub fn fault_windows(&self) -> Vec<Option<(Time, Option<Time>)>> {
+        self.faults.windows().collect()
+    }
+
+    /// A fault's time has come: it begins, or looks at its condition from now on.
+    pub(super) fn fault_begins(&mut self, index: usize) {
         let plan = self.plan.clone();
-        let index = (0..plan.faults.len()).find(|&index| {
-            let FaultAction::DropWatchEvents { to, kind, event_type, name, stage: at, count } =
-                &plan.faults[index].action
-            else {
-                return false;
+        let fault = &plan.faults[index];
+        if fault.when.is_some() {
+            let Some(due) = self.strikes.due.iter().position(|due| *due == index) else {
+                return self.strikes.armed.push((index, None));
             };
-            *at == stage
-                && *kind == event.object.kind()
-                && self.covers(index, event.committed_at)
-                && event_type.is_none_or(|wanted| is_type(wanted, event.event_type))
-                && name.as_ref().is_none_or(|name| *name == event.object.meta().name.as_str())
-                && count.is_none_or(|count| self.dropped[index] < count)
-                && is_addressed(to, process, component)
-        })?;
-        self.dropped[index] += 1;
-        Some(index)
-    }
-
-    /// Extra delay of a watch event to a process.
-    pub fn watch_delay(
-        &self,
-        process: &Process,
-        kind: Kind,
-        committed_at: Time,
-        occurrence: u64,
-        draws: &mut dyn Draws,
-    ) -> Span {
-        let mut delay = Span::ZERO;
-        for (index, fault) in self.plan.faults.iter().enumerate() {
-            let FaultAction::DelayWatch { to, kind: of, by } = &fault.action else { continue };
-            if of.is_none_or(|of| of == kind) && self.covers(index, committed_at) && is_addressed(to, process, None) {
-                let entity = process.name.stable_hash() ^ kind.index() as u64;
-                delay = delay + draw_span(draws, by, WATCH_FAULT, entity, occurrence);
+            self.strikes.due.remove(due);
+            if let Some(ends) = self.faults.begin(index, self.calendar.now()) {
+                self.calendar.schedule(ends, Nature::Work, Event::FaultEnds(index));
             }
         }
-        delay
+        let record = self.note(RecordId(0), None, Action::Fault, None, format!("begins: {}", fault.text));
+        self.strikes_at_once(index, fault, record);
     }
 
-    /// Whether a fault keeps the process down at this instant; its own start follows when the fault is over.
-    pub fn holds_down(&self, process: &Process, now: Time) -> bool {
-        self.plan.faults.iter().any(|fault| {
-            let FaultAction::Kill { process: to, restart_after } = &fault.action else { return false };
-            // Who led is dead, and another one leads by now.
-            if to.leader {
-                return false;
+    /// What a fault does the moment it begins.
+    fn strikes_at_once(&mut self, index: usize, fault: &super::plan::FaultPlan, record: RecordId) {
+        if let FaultAction::Kill { process, .. }
+        | FaultAction::Stop { process, .. }
+        | FaultAction::Pause { process }
+        | FaultAction::Clock { process, .. } = &fault.action
+        {
+            self.addressed(process).into_iter().for_each(|_| self.faults.note_strike(index));
+        }
+        match &fault.action {
+            FaultAction::Kill { process, restart_after } => {
+                for target in self.addressed(process) {
+                    let back = fault.duration.unwrap_or(*restart_after).max(Span::ZERO);
+                    self.goes_down(target, back, record);
+                }
             }
-            let begins = self.plan.start_at + fault.at;
-            let ends = begins + fault.duration.unwrap_or(*restart_after);
-            begins <= now && now < ends && is_addressed(to, process, None)
-        })
+            FaultAction::Stop { process, restart_after } => {
+                for target in self.addressed(process) {
+                    self.process_ends(target, fault.duration.unwrap_or(*restart_after), record);
+                }
+            }
+            FaultAction::Pause { process } => {
+                let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
+                self.addressed(process).into_iter().for_each(|target| self.pause(target, until));
+            }
+            FaultAction::Clock { process, step, rate, monotonic } => {
+                for target in self.addressed(process) {
+                    self.change_clock(target, (*step, *rate, *monotonic));
+                }
+            }
+            FaultAction::Partition(_) | FaultAction::ApiServer(ApiServerFault::Unreachable) => {
+                let at = self.calendar.now() + CONNECTION_LOST_AFTER;
+                self.calendar.schedule(at, Nature::Work, Event::StreamsGivenUp { fault: index, cause: record });
+            }
+            // The server's end of every connection closes: clients see the streams end, and find nobody to resume them.
+            FaultAction::ApiServer(ApiServerFault::Down) => {
+                (0..self.processes.len())
+                    .for_each(|process| self.close_streams(process, None, StreamBreak::Clean, record));
+            }
+            FaultAction::CutWatch(cut) => {
+                let how = match cut.cut {
+                    Cut::Clean => StreamBreak::Clean,
+                    Cut::Error => StreamBreak::Error(Reason::InternalError),
+                    Cut::Gone => StreamBreak::Gone,
+                };
+                self.note_streams(index, &cut.to, cut.kind);
+                for process in self.addressed(&cut.to) {
+                    self.close_streams(process, cut.kind, how, record);
+                }
+            }
+            FaultAction::StallWatch(stall) => {
+                self.note_streams(index, &stall.to, stall.kind);
+                if let Some(timeout) = stall.idle_timeout {
+                    let at = self.calendar.now() + timeout;
+                    self.calendar.schedule(at, Nature::Work, Event::StreamsGivenUp { fault: index, cause: record });
+                }
+            }
+            _ => {}
+        }
     }
 
-    /// Whether an instant lies within the fault, whose end is not part of it.
-    fn covers(&self, index: usize, at: Time) -> bool {
-        let fault = &self.plan.faults[index];
-        let begins = self.plan.start_at + fault.at;
-        at >= begins && fault.duration.is_none_or(|duration| at < begins + duration)
+    /// Counts the streams that a fault hits.
+    fn note_streams(&mut self, fault: usize, to: &ProcessRef, kind: Option<Kind>) {
+        let meant = self.addressed(to);
+        let is_meant = |watch: &&crate::apiserver::Watch| {
+            meant.contains(&watch.owner.0) && kind.is_none_or(|kind| kind == watch.kind)
+        };
+        for _ in 0..self.api.watches().filter(is_meant).count() {
+            self.faults.note_strike(fault);
+        }
+    }
+
+    /// Clients that have not heard of the API server for too long give their streams up.
+    pub(super) fn streams_given_up(&mut self, fault: usize, cause: Cause) {
+        if !self.faults.gives_up_streams(fault, self.calendar.now()) {
+            return;
+        }
+        let plan = self.plan.clone();
+        if let FaultAction::StallWatch(stall) = &plan.faults[fault].action {
+            let (began, _) = self.faults.windows().nth(fault).flatten().expect("it has begun");
+            let meant = self.addressed(&stall.to);
+            let is_silent = |watch: &&crate::apiserver::Watch| {
+                meant.contains(&watch.owner.0)
+                    && stall.kind.is_none_or(|kind| kind == watch.kind)
+                    && watch.open_since < began
+            };
+            let silent: Vec<_> = self.api.watches().filter(is_silent).map(|watch| watch.id).collect();
+            silent.into_iter().for_each(|id| self.silence(id, Some(Span::ZERO), cause));
+            return;
+        }
+        let cut_off = match &plan.faults[fault].action {
+            FaultAction::Partition(partition) => self.addressed(&partition.of),
+            _ => (0..self.processes.len()).collect(),
+        };
+        for process in cut_off {
+            self.close_streams(process, None, StreamBreak::Silent { idle_timeout: Some(Span::ZERO) }, cause);
+        }
+    }
+
+    /// A process stops, and starts again after a while unless another fault still keeps it down then.
+    fn goes_down(&mut self, process: ProcessIndex, back: Span, cause: Cause) {
+        self.strikes.down.push((process, self.calendar.now() + back));
+        self.process_exits(process, back, cause);
+    }
+
+    /// A fault ends.
+    pub(super) fn fault_ends(&mut self, index: usize) {
+        let plan = self.plan.clone();
+        let text = format!("ends: {}", plan.faults[index].text);
+        self.note(RecordId(0), None, Action::Fault, None, text);
+        if let FaultAction::Clock { process, .. } = &plan.faults[index].action {
+            self.restore_clocks(process);
+        }
+    }
+
+    pub(super) fn addressed(&self, to: &ProcessRef) -> Vec<ProcessIndex> {
+        let is_meant = |process: &Process| to.covers(Addressee::process(process));
+        (0..self.processes.len()).filter(|index| is_meant(&self.processes[*index])).collect()
+    }
+
+    /// Whether a fault keeps the process down at this instant; its own start follows when that fault is over.
+    pub(super) fn is_held_down(&mut self, process: ProcessIndex) -> bool {
+        let now = self.calendar.now();
+        self.strikes.down.retain(|(_, until)| now < *until);
+        self.strikes.down.iter().any(|(down, _)| *down == process)
+    }
+
+    /// The end of an instant: faults whose condition holds now begin in it. Whether there are any.
+    pub(super) fn conditions_hold(&mut self) -> bool {
+        if self.strikes.armed.is_empty() {
+            return false;
+        }
+        let mut armed = std::mem::take(&mut self.strikes.armed);
+        let before = armed.len();
+        armed.retain_mut(|(index, seen)| {
+            let judge = self.strikes.judges[*index].clone().expect("only faults with a condition are armed");
+            let version = self.version_of(judge.as_ref());
+            if *seen == Some(version) && !judge.depends_on_metrics() {
+                return true;
+            }
+            *seen = Some(version);
+            if !judge.holds(self) {
+                return true;
+            }
+            self.strikes.due.push(*index);
+            self.calendar.schedule(self.calendar.now(), Nature::Work, Event::FaultBegins(*index));
+            false
+        });
+        let began = armed.len() < before;
+        self.strikes.armed = armed;
+        began
+    }
+
+    /// The newest version of anything that a condition looks at.
+    fn version_of(&self, condition: &dyn WorldCondition) -> u64 {
+        self.plan
+            .kinds
+            .iter()
+            .filter(|kind| condition.depends_on(*kind))
+            .map(|kind| self.api.truth().kind_revision(kind).0)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// How much later a change reaches a process.
+    pub(super) fn watch_delay(&mut self, process: ProcessIndex, kind: Kind, committed_at: Time, rv: Rv) -> Span {
+        let to = Addressee::process(&self.processes[process]);
+        self.faults.watch_delay(to, kind, committed_at, rv.0, &mut self.draws)
+    }
+
+    /// When something on a stream gets to a process: later while nothing passes the network or the stream is silent. A
+    /// silent stream ends at its time-out at the latest, and what was held comes then.
+    pub(super) fn reaches(&self, id: WatchId, undisturbed: Time) -> Time {
+        let Some(watch) = self.api.watch(id) else { return undisturbed };
+        let to = Addressee::process(&self.processes[watch.owner.0]);
+        let at = self.faults.network_back(to, undisturbed);
+        match self.faults.silent_until(to, watch.kind, watch.open_since, at) {
+            Some(until) => until.min(watch.deadline.max(at)),
+            None => at,
+        }
+    }
+
+    /// Whether a stream is silent now.
+    pub(super) fn is_silent(&self, id: WatchId) -> bool {
+        let now = self.calendar.now();
+        self.reaches(id, now) > now
+    }
+
+    /// When something gets to a process: later while nothing passes the network.
+    pub(super) fn network_back(&self, process: ProcessIndex, at: Time) -> Time {
+        self.faults.network_back(Addressee::process(&self.processes[process]), at)
+    }
+
+    /// The fault that takes a watch event from a process or one of its components.
+    pub(super) fn drops(
+        &mut self,
+        process: ProcessIndex,
+        component: Option<&Name>,
+        event: &WatchEvent,
+    ) -> Option<usize> {
+        let to = Addressee { component, ..Addressee::process(&self.processes[process]) };
+        self.faults.drops(to, event, &mut self.draws)
+    }
+
+    /// How many more times an event comes, and by which fault.
+    pub(super) fn copies(&mut self, process: ProcessIndex, event: &WatchEvent) -> Option<(usize, u32)> {
+        let to = Addressee::process(&self.processes[process]);
+        self.faults.copies(to, event, &mut self.draws)
+    }
+
+    /// A request arrives: whether a fault sees to it.
+    pub(super) fn request_meets_faults(&mut self, id: RequestId) -> bool {
+        if !self.faults.of_requests() {
+            return false;
+        }
+        let (now, usual) = (self.calendar.now(), self.usual_time(id));
+        let flight = self.requests.get_mut(id);
+        if flight.has_met_faults {
+            return false;
+        }
+        let flight = &*flight;
+        let labels = labels_of(&self.api, &self.faults, &flight.request);
+        let seen = seen(&self.processes, flight, &flight.request, labels.as_ref());
+        let Some((fault, struck)) = self.faults.at_server(seen, now, usual, &mut self.draws) else { return false };
+        match struck {
+            AtServer::Held(until) => self.calendar.schedule(until, Nature::Work, Event::RequestArrives(id)),
+            AtServer::Slower(by) => {
+                self.requests.get_mut(id).has_met_faults = true;
+                self.calendar.schedule(now + by, Nature::Work, Event::RequestArrives(id))
+            }
+            AtServer::Answered(error) => {
+                let reply = self.reply_time(id);
+                self.fails(id, fault, now + reply, error, IsAnswer::Yes)
+            }
+            AtServer::Refused(error) => {
+                let reply = self.reply_time(id);
+                self.fails(id, fault, now + reply, error, IsAnswer::No)
+            }
+            AtServer::Silent(until, error) => self.fails(id, fault, until, error, IsAnswer::No),
+        };
+        true
+    }
+
+    /// A write that the server was working on when it went down.
+    pub(super) fn dies_with_the_server(&mut self, id: RequestId) -> bool {
+        if !self.faults.server_is_down(self.calendar.now()) || !self.requests.get_mut(id).request.is_write() {
+            return false;
+        }
+        let is_down =
+            |fault: &super::plan::FaultPlan| matches!(fault.action, FaultAction::ApiServer(ApiServerFault::Down));
+        let fault = self.plan.faults.iter().position(is_down).expect("a fault keeps the server down");
+        let reply = self.reply_time(id);
+        self.fails(id, fault, self.calendar.now() + reply, lose_replies::broken(), IsAnswer::No);
+        true
+    }
+
+    /// The request ends in an error that its client sees at `at`; nothing was done.
+    fn fails(
+        &mut self,
+        id: RequestId,
+        fault: usize,
+        at: Time,
+        error: ApiError,
+        is_answer: IsAnswer,
+    ) -> crate::engine::calendar::EventId {
+        self.leave_server(id);
+        let flight = self.requests.get_mut(id);
+        let (process, cause) = (flight.process, flight.cause);
+        // The request stays with its sender, who may send it again.
+        let request = flight.request.clone();
+        let key = Some(request.key()).filter(|key| !key.name.is_empty());
+        let why = &self.plan.faults[fault].text;
+        let (action, text) = match is_answer {
+            IsAnswer::Yes => {
+                let text = format!("{} {:?}: {} ({why})", error.code(), error.reason, error.message);
+                (super::requests::action_of(&request), text)
+            }
+            IsAnswer::No => (Action::Lost, format!("{} lost: {} ({why})", request.verb(), error.message)),
+        };
+        let record = self.note(cause, Some(process), action, key, text);
+        self.name_component(id);
+        if is_answer == IsAnswer::Yes {
+            self.counters.requests += 1;
+            self.count(&request, &Err(error.clone()), request.kind());
+        }
+        let flight = self.requests.get_mut(id);
+        flight.cause = record;
+        flight.result = Some(Err(error));
+        self.calendar.schedule(at, Nature::Work, Event::ReplyArrives(id))
+    }
+
+    /// When the reply of an executed request gets to its client; a fault may replace it by an error.
+    pub(super) fn reply_meets_faults(&mut self, id: RequestId, request: &Request, usual: Time) -> Time {
+        if !self.faults.of_requests() {
+            return usual;
+        }
+        let now = self.calendar.now();
+        let flight = &*self.requests.get_mut(id);
+        let labels = match &flight.result {
+            Some(Ok(Answer::Object(object))) if self.faults.needs_labels() => Some(object.meta().labels.clone()),
+            _ => labels_of(&self.api, &self.faults, request),
+        };
+        let seen = seen(&self.processes, flight, request, labels.as_ref());
+        let Some((fault, struck)) = self.faults.at_reply(seen, flight.handed_at, now, &mut self.draws) else {
+            return usual;
+        };
+        match struck {
+            AtReply::Later(by) => usual + by,
+            AtReply::Held(until) => until.max(usual),
+            AtReply::Lost(until, error) => {
+                let (process, cause) = (flight.process, flight.cause);
+                let key = Some(request.key()).filter(|key| !key.name.is_empty());
+                let verb = request.verb();
+                let text = format!("reply of {verb} lost: {} ({})", error.message, self.plan.faults[fault].text);
+                let record = self.note(cause, Some(process), Action::Lost, key, text);
+                self.name_component(id);
+                let flight = self.requests.get_mut(id);
+                flight.cause = record;
+                flight.result = Some(Err(error));
+                // The client may send it again.
+                flight.request = request.clone();
+                until.unwrap_or(usual)
+            }
+        }
+    }
+
+    /// What a request takes in all, if nothing is in its way.
+    fn usual_time(&mut self, id: RequestId) -> Span {
+        let flight = self.requests.get_mut(id);
+        let ((entity, occurrence), is_write) = (flight.draw, flight.request.is_write());
+        let latency = super::build::latency_of(&self.plan, &self.processes[flight.process].name);
+        let there = self.plan.api_server.request_by_verb.get(flight.request.verb()).unwrap_or(&latency.request);
+        let mut piece = |of, number| draw_span(&mut self.draws, of, REQUEST_LATENCY, entity, occurrence * 4 + number);
+        let there_and_back = piece(there, 0) + piece(&latency.reply, 2);
+        if is_write { there_and_back + piece(&latency.commit, 1) } else { there_and_back }
+    }
+
+    fn reply_time(&mut self, id: RequestId) -> Span {
+        let flight = self.requests.get_mut(id);
+        let (entity, occurrence) = flight.draw;
+        let latency = super::build::latency_of(&self.plan, &self.processes[flight.process].name);
+        draw_span(&mut self.draws, &latency.reply, REQUEST_LATENCY, entity, occurrence * 4 + 2)
+    }
+
+    /// A component is about to send a request: whether its process dies before that. It may also be that it will die of
+    /// the reply.
+    pub(super) fn crashes_at_request(
+        &mut self,
+        (process, component): (ProcessIndex, ComponentIndex),
+        request: &Request,
+        token: u64,
+        cause: Cause,
+    ) -> bool {
+        if !self.faults.of_requests() {
+            return false;
+        }
+        let owner = &self.processes[process];
+        let from = Addressee::component(owner, &owner.components[component].name);
+        let labels = labels_of(&self.api, &self.faults, request);
+        let key = EventKey { entity: 0, occurrence: 0 };
+        let seen = RequestSeen { from, request, labels: labels.as_ref(), key };
+        match self.faults.crashes(seen, cause, self.calendar.now()) {
+            None => false,
+            Some((fault, CrashPoint::After)) => {
+                self.strikes.fatal_replies.push((process, component, token, fault));
+                false
+            }
+            Some((fault, CrashPoint::Before)) => {
+                self.dies(fault, process, cause);
+                true
+            }
+        }
+    }
+
+    /// A reply comes to a component: whether its process dies of it.
+    pub(super) fn crashes_at_reply(
+        &mut self,
+        (process, component): (ProcessIndex, ComponentIndex),
+        token: u64,
+        cause: Cause,
+    ) -> bool {
+        let fatal =
+            self.strikes.fatal_replies.iter().position(|(p, c, t, _)| (*p, *c, *t) == (process, component, token));
+        let Some(fatal) = fatal else { return false };
+        let fault = self.strikes.fatal_replies.remove(fatal).3;
+        self.dies(fault, process, cause);
+        true
+    }
+
+    fn dies(&mut self, fault: usize, process: ProcessIndex, cause: Cause) {
+        self.strikes.dying.push(process);
+        self.calendar.schedule(self.calendar.now(), Nature::Work, Event::Crash { fault, process, cause });
+    }
+
+    /// The process dies, and comes back after a while.
+    pub(super) fn crash(&mut self, fault: usize, process: ProcessIndex, cause: Cause) {
+        self.strikes.dying.retain(|dying| *dying != process);
+        self.strikes.fatal_replies.retain(|(of, ..)| *of != process);
+        let plan = self.plan.clone();
+        let FaultAction::Crash(crash) = &plan.faults[fault].action else {
+            unreachable!("only a crash lets a process die at a point")
+        };
+        let record = self.note(cause, Some(process), Action::Lost, None, plan.faults[fault].text.clone());
+        self.goes_down(process, crash.restart_after, record);
     }
 }
 
-/// Whether a reference means this process (and component).
-pub fn is_addressed(to: &ProcessRef, process: &Process, component: Option<&Name>) -> bool {
-    let (name, replica) = process.name.as_str().split_once('#').unwrap_or((process.name.as_str(), "0"));
-    to.process == name
-        && to.replica.is_none_or(|wanted| replica.parse() == Ok(wanted))
-        && (!to.leader || process.acts)
-        && match (&to.component, component) {
-            (Some(wanted), Some(component)) => component.as_str() == wanted,
-            _ => true,
-        }
+/// Whether an error is an answer of the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsAnswer {
+    Yes,
+    No,
 }
 
-fn is_type(wanted: WatchEventType, event: EventKind) -> bool {
-    matches!(
-        (wanted, event),
-        (WatchEventType::Added, EventKind::Added)
-            | (WatchEventType::Modified, EventKind::Modified)
-            | (WatchEventType::Deleted, EventKind::Deleted)
-    )
+fn seen<'a>(
+    processes: &'a [Process],
+    flight: &'a InFlight,
+    request: &'a Request,
+    labels: Option<&'a Labels>,
+) -> RequestSeen<'a> {
+    let owner = &processes[flight.process];
+    let component = match flight.sender {
+        Sender::Component { component, .. } | Sender::Recorder { component, .. } => owner.components.get(component),
+        Sender::Reflector(_) | Sender::Elector { .. } => None,
+    };
+    let from = Addressee { component: component.map(|slot| &slot.name), ..Addressee::process(owner) };
+    let (entity, occurrence) = flight.draw;
+    RequestSeen { from, request, labels, key: EventKey { entity, occurrence } }
+}
+
+/// Labels of the object that a request brings or names; nothing when no fault asks for labels.
+fn labels_of(api: &crate::apiserver::ApiServer, faults: &Faults, request: &Request) -> Option<Labels> {
+    if !faults.needs_labels() {
+        return None;
+    }
+    match request {
+        Request::Create(object) | Request::Update(object) | Request::UpdateStatus(object) => {
+            Some(object.meta().labels.clone())
+        }
+        other => api.truth().get(&other.key()).map(|object| object.meta().labels.clone()),
+    }
 }

@@ -172,6 +172,8 @@ impl World {
             | Event::ServerWakes(_)
             | Event::WatchUpkeep
             | Event::FaultBegins(_)
+            | Event::StreamsGivenUp { .. }
+            | Event::Crash { .. }
             | Event::FaultEnds(_)
             | Event::Timeline(_) => None,
         };

@@ -1,19 +1,19 @@
-//! Processes come and go, faults begin and end, people act.
+//! Processes come and go, people act.
 
 use crate::client::process::ComponentSlot;
 use crate::client::shared_informer::Informer;
 use crate::component::Input;
-use crate::model::{Action, Cause, RecordId, Time};
+use crate::model::{Action, Cause, RecordId};
 
 use super::event::ProcessIndex;
-use super::plan::{CacheStart, FaultAction};
+use super::plan::CacheStart;
 use super::world::World;
 
 impl World {
     /// A process starts with empty memory: informers list, components begin when all lists are there.
     pub(super) fn process_starts(&mut self, process: ProcessIndex, cause: Cause) {
         // While a fault keeps the process down, its own start comes when that fault is over.
-        if self.processes[process].alive || self.faults.holds_down(&self.processes[process], self.calendar.now()) {
+        if self.processes[process].alive || self.is_held_down(process) {
             return;
         }
         let clock = self.hosts[process].clock.monotonic(self.calendar.now());
@@ -91,54 +91,6 @@ impl World {
                 self.calendar.cancel(*id);
             }
         }
-    }
-
-    /// A fault begins.
-    pub(super) fn fault_begins(&mut self, index: usize) {
-        let plan = self.plan.clone();
-        let fault = &plan.faults[index];
-        let record = self.note(RecordId(0), None, Action::Fault, None, format!("begins: {}", fault.text));
-        let (FaultAction::Kill { process, .. }
-        | FaultAction::Stop { process, .. }
-        | FaultAction::Pause { process }
-        | FaultAction::Clock { process, .. }) = &fault.action
-        else {
-            return;
-        };
-        for target in self.addressed(process) {
-            match &fault.action {
-                FaultAction::Kill { restart_after, .. } => {
-                    self.process_exits(target, fault.duration.unwrap_or(*restart_after), record);
-                }
-                FaultAction::Stop { restart_after, .. } => {
-                    self.process_ends(target, fault.duration.unwrap_or(*restart_after), record);
-                }
-                FaultAction::Pause { .. } => {
-                    let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
-                    self.pause(target, until);
-                }
-                FaultAction::Clock { step, rate, monotonic, .. } => {
-                    self.change_clock(target, (*step, *rate, *monotonic));
-                }
-                FaultAction::DropWatchEvents { .. } | FaultAction::DelayWatch { .. } => {}
-            }
-        }
-    }
-
-    /// A fault ends.
-    pub(super) fn fault_ends(&mut self, index: usize) {
-        let plan = self.plan.clone();
-        let text = format!("ends: {}", plan.faults[index].text);
-        self.note(RecordId(0), None, Action::Fault, None, text);
-        if let FaultAction::Clock { process, .. } = &plan.faults[index].action {
-            self.restore_clocks(process);
-        }
-    }
-
-    pub(super) fn addressed(&self, to: &super::plan::ProcessRef) -> Vec<ProcessIndex> {
-        (0..self.processes.len())
-            .filter(|index| super::faults::is_addressed(to, &self.processes[*index], None))
-            .collect()
     }
 
     /// Somebody acts: the command goes to kubectl, which talks to the API server like everyone else.

@@ -2,6 +2,7 @@
 //!
 //! `scenario` makes it from files, `sim::lockstep` from recordings; [`crate::sim::World`] is built from it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,6 +10,12 @@ use serde_json::Value;
 pub use crate::client::leader_election::ElectionSettings;
 pub use crate::client::queue_settings::{
     HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
+};
+pub use crate::faults::{
+    ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
+    DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
+    RefuseConnections, ReorderWatches, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Verb,
+    WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
@@ -365,8 +372,12 @@ pub struct TimelineEntry {
 /// Something that happens to the world.
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
-    /// When, from the start.
+    /// Whose draws its draws are: the name that the user gave it, or the word of its action.
+    pub name: String,
+    /// When, from the start; with `when`, not before.
     pub at: Span,
+    /// It begins at the end of the first instant at which this holds.
+    pub when: Option<FaultCondition>,
     /// How long; `None` until the end of the run (or as the action says).
     pub duration: Option<Span>,
     /// What.
@@ -375,121 +386,33 @@ pub struct FaultPlan {
     pub text: String,
 }
 
-/// What a fault does.
+impl FaultPlan {
+    /// A fault that begins by itself.
+    pub fn new(at: Span, duration: Option<Span>, action: FaultAction, text: impl Into<String>) -> FaultPlan {
+        let text = text.into();
+        FaultPlan { name: text.clone(), at, when: None, duration, action, text }
+    }
+}
+
+/// A condition over the observed state for which a fault waits.
 #[derive(Clone, Debug)]
-pub enum FaultAction {
-    /// Watch events vanish on the way to a process or a controller.
-    DropWatchEvents {
-        /// To whom.
-        to: ProcessRef,
-        /// Of which kind.
-        kind: Kind,
-        /// Of which type; `None` for all.
-        event_type: Option<WatchEventType>,
-        /// Of which object; `None` for all.
-        name: Option<String>,
-        /// Before or after the cache.
-        stage: DropStage,
-        /// At most this many.
-        count: Option<u64>,
-    },
-    /// Watch events come later.
-    DelayWatch {
-        /// To whom.
-        to: ProcessRef,
-        /// Of which kind; `None` for all.
-        kind: Option<Kind>,
-        /// By how much.
-        by: Distribution,
-    },
-    /// The process dies; it is started again after the fault's duration, or after `restart_after` without one.
-    Kill {
-        /// Which.
-        process: ProcessRef,
-        /// Time to start again when the fault has no duration.
-        restart_after: Span,
-    },
-    /// The process is asked to end (SIGTERM): a leader may give its lease back first. It starts again as after a kill.
-    Stop {
-        /// Which.
-        process: ProcessRef,
-        /// Time to start again when the fault has no duration.
-        restart_after: Span,
-    },
-    /// The host of a process stands still for the fault's duration: nothing on it happens, and then all that waited.
-    Pause {
-        /// Whose.
-        process: ProcessRef,
-    },
-    /// The clock of a process' host changes.
-    Clock {
-        /// Whose.
-        process: ProcessRef,
-        /// Somebody sets it so much ahead, or back.
-        step: Span,
-        /// It runs at this rate while the fault lasts.
-        rate: Option<f64>,
-        /// Whether spans are measured by a reading that no step moves.
-        monotonic: bool,
-    },
+pub struct FaultCondition {
+    /// As the user wrote it.
+    pub text: String,
+    /// Makes a judge of the text, which was checked. Judges live in `probes`, which this room must not know.
+    pub judge: fn(&str, &Kinds) -> Rc<dyn WorldCondition>,
 }
 
-impl FaultAction {
-    /// The process that it is about.
-    pub fn process(&self) -> Option<&ProcessRef> {
-        match self {
-            FaultAction::DropWatchEvents { to, .. } | FaultAction::DelayWatch { to, .. } => Some(to),
-            FaultAction::Kill { process, .. }
-            | FaultAction::Stop { process, .. }
-            | FaultAction::Pause { process }
-            | FaultAction::Clock { process, .. } => Some(process),
-        }
-    }
-}
+/// A question to the observed state of a world.
+pub trait WorldCondition: std::fmt::Debug {
+    /// Whether it holds now, at the end of an instant. What cannot be answered (there is no such object) does not hold.
+    fn holds(&self, world: &super::World) -> bool;
 
-/// A process or a controller in it: `kube-controller-manager`, `kube-scheduler#1`, `kube-scheduler/leader`,
-/// `kube-controller-manager/replicaset`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ProcessRef {
-    /// Name of the process.
-    pub process: String,
-    /// Replica; `None` for all.
-    pub replica: Option<u32>,
-    /// Only the replica that acts, if it takes an election to act.
-    pub leader: bool,
-    /// Component; `None` for all.
-    pub component: Option<String>,
-}
+    /// Whether a change of an object of this kind can change the answer.
+    fn depends_on(&self, kind: Kind) -> bool;
 
-/// Type of a watch event, as the watcher would see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WatchEventType {
-    /// ADDED
-    Added,
-    /// MODIFIED
-    Modified,
-    /// DELETED
-    Deleted,
-}
-
-impl WatchEventType {
-    /// As watches write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WatchEventType::Added => "ADDED",
-            WatchEventType::Modified => "MODIFIED",
-            WatchEventType::Deleted => "DELETED",
-        }
-    }
-}
-
-/// Where a watch event is lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DropStage {
-    /// Before the cache: the whole process misses it, and only a relist or a later event of that key heals it.
-    Store,
-    /// After the cache: a controller's handler is not called; a resync heals it.
-    Handler,
+    /// Whether the answer can change without any object changing.
+    fn depends_on_metrics(&self) -> bool;
 }
 
 /// What must hold, and when.

@@ -18,6 +18,9 @@ impl World {
             self.requests.remove(id);
             return;
         }
+        if self.request_meets_faults(id) {
+            return;
+        }
         self.admit(id);
     }
 
@@ -57,7 +60,7 @@ impl World {
 
     /// The request takes effect; its reply sets out.
     pub(super) fn execute(&mut self, id: RequestId) {
-        if self.is_dropped(id) {
+        if self.is_dropped(id) || self.dies_with_the_server(id) {
             return;
         }
         if matches!(self.requests.get_mut(id).request, Request::Watch { .. }) {
@@ -104,9 +107,9 @@ impl World {
         }
         if executed.result.is_err() {
             // The client may send it again.
-            self.requests.get_mut(id).request = request;
+            self.requests.get_mut(id).request = request.clone();
         }
-        self.reply(id, executed.result, record);
+        self.reply_to(id, Some(&request), executed.result, record);
         // With no latency at all the writer hears of its write before its informer does, as a goroutine that goes on
         // after the call does.
         if self.api.truth().revision() != executed.revision_before {
@@ -128,6 +131,11 @@ impl World {
 
     /// The reply sets out, and the seats of its request are free.
     pub(super) fn reply(&mut self, id: RequestId, result: ApiResult, record: RecordId) {
+        self.reply_to(id, None, result, record);
+    }
+
+    /// The reply to a request that took effect, which faults may hit, or to one that did not.
+    fn reply_to(&mut self, id: RequestId, request: Option<&Request>, result: ApiResult, record: RecordId) {
         self.leave_server(id);
         let flight = self.requests.get_mut(id);
         flight.cause = record;
@@ -135,7 +143,9 @@ impl World {
         let ((entity, occurrence), process) = (flight.draw, flight.process);
         let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
         let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
-        self.calendar.schedule(self.calendar.now() + travel, Nature::Work, Event::ReplyArrives(id));
+        let usual = self.calendar.now() + travel;
+        let arrives = request.map_or(usual, |request| self.reply_meets_faults(id, request, usual));
+        self.calendar.schedule(arrives, Nature::Work, Event::ReplyArrives(id));
     }
 
     /// Puts the sender's name on the record just made.
@@ -180,7 +190,7 @@ fn is_removed(answer: &Answer, world: &World) -> bool {
     answer.object().is_some_and(|object| world.api.truth().get(&object.key()).is_none())
 }
 
-fn action_of(request: &Request) -> Action {
+pub(super) fn action_of(request: &Request) -> Action {
     match request {
         Request::Get(_) => Action::Get,
         Request::List { .. } => Action::List,

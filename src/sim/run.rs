@@ -34,6 +34,9 @@ impl World {
             let bound = self.bound();
             let next = self.calendar.peek_time().unwrap_or(Time::FAR_FUTURE);
             if next > self.calendar.now() {
+                if self.conditions_hold() {
+                    continue;
+                }
                 if let Some(ending) = self.end_of_instant(next, bound, observer) {
                     return ending;
                 }
@@ -52,7 +55,14 @@ impl World {
     /// Runs until an instant, which is finished; for clones in mid-run and for steps.
     pub fn run_until(&mut self, until: Time, observer: &mut dyn Observer) {
         self.flush(observer);
-        while self.calendar.peek_time().is_some_and(|next| next <= until) {
+        loop {
+            let next = self.calendar.peek_time().unwrap_or(Time::FAR_FUTURE);
+            if next > self.calendar.now() && self.conditions_hold() {
+                continue;
+            }
+            if next > until {
+                return;
+            }
             self.step(observer);
         }
     }
@@ -125,6 +135,8 @@ impl World {
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
             Event::FaultBegins(index) => self.fault_begins(index),
             Event::FaultEnds(index) => self.fault_ends(index),
+            Event::StreamsGivenUp { fault, cause } => self.streams_given_up(fault, cause),
+            Event::Crash { fault, process, cause } => self.crash(fault, process, cause),
             Event::Timeline(index) => self.timeline(index),
         }
     }
@@ -151,7 +163,7 @@ impl World {
         }
         for (index, fault) in plan.faults.iter().enumerate() {
             self.calendar.schedule(plan.start_at + fault.at, Nature::Work, Event::FaultBegins(index));
-            if let Some(duration) = fault.duration {
+            if let Some(duration) = fault.duration.filter(|_| fault.when.is_none()) {
                 self.calendar.schedule(plan.start_at + fault.at + duration, Nature::Work, Event::FaultEnds(index));
             }
         }

@@ -140,6 +140,9 @@ impl World {
             return;
         }
         let (process, kind) = (watch.owner.0, watch.kind);
+        if self.is_silent(id) {
+            return;
+        }
         if let Some(informer) = self.processes[process].informers.get_informer_mut(kind) {
             informer.bookmark(now, newest, false);
         }
@@ -170,7 +173,7 @@ impl World {
     }
 
     /// Nothing arrives on a stream any more, not even its end; its client notices after the idle time-out, if it has one.
-    fn silence(&mut self, id: WatchId, idle_timeout: Option<Span>, cause: Cause) {
+    pub(super) fn silence(&mut self, id: WatchId, idle_timeout: Option<Span>, cause: Cause) {
         let watch = self.api.watch(id).expect("it is open");
         let ((process, incarnation), kind) = (watch.owner, watch.kind);
         self.api.detach_watch(id);

@@ -21,15 +21,8 @@ fn plan() -> Plan {
 }
 
 fn kill(process: &str, at_s: i64, duration_s: Option<i64>) -> FaultPlan {
-    FaultPlan {
-        at: Span::from_seconds(at_s),
-        duration: duration_s.map(Span::from_seconds),
-        action: FaultAction::Kill {
-            process: ProcessRef { process: process.to_string(), replica: None, leader: false, component: None },
-            restart_after: Span::from_seconds(1),
-        },
-        text: format!("kill {process}"),
-    }
+    let action = FaultAction::Kill { process: ProcessRef::process(process), restart_after: Span::from_seconds(1) };
+    FaultPlan::new(Span::from_seconds(at_s), duration_s.map(Span::from_seconds), action, format!("kill {process}"))
 }
 
 #[derive(Default)]

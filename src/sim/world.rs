@@ -15,7 +15,7 @@ use crate::plant::Plant;
 use super::client_calls::ClientCall;
 use super::election::Election;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
-use super::faults::Faults;
+use super::faults::{Faults, Strikes};
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::plan::Plan;
@@ -39,6 +39,7 @@ pub struct World {
     /// What each running process does in its election.
     pub(super) elections: Vec<Option<Election>>,
     pub(super) leadership: Leadership,
+    pub(super) strikes: Strikes,
     pub(super) requests: Requests,
     pub(super) servers: Servers,
     pub(super) next_record: u64,
@@ -147,6 +148,8 @@ pub struct InFlight {
     pub at_server: AtServer,
     /// Its client has closed the connection: what has not reached etcd never will.
     pub abandoned: bool,
+    /// Faults have had their say about its arrival.
+    pub has_met_faults: bool,
 }
 
 /// Requests in flight, by number.
@@ -217,11 +220,6 @@ impl World {
     /// When the run ended; the current instant while it has not.
     pub fn ended_at(&self) -> Time {
         self.ended_at.unwrap_or(self.calendar.now())
-    }
-
-    /// How many watch events each fault of the plan has taken, in the plan's order.
-    pub fn dropped_by_faults(&self) -> &[u64] {
-        self.faults.dropped()
     }
 
     /// What has been counted so far.

@@ -41,9 +41,9 @@ fn a_lost_deleted_alone_loses_nothing() {
         for grace in [None, Some(0)] {
             let mut plan = plan("dropped-watch-event", variant);
             let [fault] = &mut plan.faults[..] else { panic!("one fault") };
-            let FaultAction::DropWatchEvents { event_type, stage, .. } = &mut fault.action else { panic!("a drop") };
-            *event_type = Some(WatchEventType::Deleted);
-            assert_eq!(*stage == DropStage::Store, variant == "store");
+            let FaultAction::DropWatchEvents(drop) = &mut fault.action else { panic!("a drop") };
+            drop.target.event_type = Some(WatchEventType::Deleted);
+            assert_eq!(drop.stage == DropStage::Store, variant == "store");
             let CommandVerb::Delete { grace_seconds, .. } = &mut plan.timeline[0].command.verb else {
                 panic!("a delete")
             };

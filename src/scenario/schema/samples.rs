@@ -74,8 +74,30 @@ spec:
   - name: loss
     at: 1m
     duration: 2m
-    dropWatchEvents: {to: kube-controller-manager, kind: Pod, type: DELETED, name: p, stage: handler, count: 1}
-  - {at: 1m, delayWatch: {to: kube-scheduler, kind: Pod, by: 1s}}
+    dropWatchEvents:
+      {to: kube-controller-manager, kind: Pod, type: DELETED, namespace: shop, name: p, selector: a=b, stage: handler, nth: 1, every: 1, count: 1, probability: 0.5}
+  - {at: 1m, duplicateWatchEvents: {to: kube-scheduler, kind: Pod, type: ADDED, namespace: shop, name: p, selector: a=b, copies: 1, nth: 1, every: 1, count: 1, probability: 0.5}}
+  - {when: "true", delayWatch: {to: kube-scheduler, kind: Pod, by: 1s, probability: 0.5}}
+  - {at: 1m, reorderWatches: {to: kube-scheduler, kinds: [Pod], by: 1s}}
+  - {at: 1m, cutWatch: {to: kube-scheduler, kind: Pod, end: gone}}
+  - {at: 1m, stallWatch: {to: kube-scheduler, kind: Pod, idleTimeout: 45s}}
+  - {at: 1m, respond: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5, code: 429, retryAfter: 1s, message: m}}
+  - {at: 1m, respond: {subresource: status, code: 500}}
+  - {at: 1m, refuseConnections: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5}}
+  - {at: 1m, refuseConnections: {subresource: status}}
+  - {at: 1m, loseReplies: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5, timeout: 1s}}
+  - {at: 1m, loseReplies: {subresource: status}}
+  - {at: 1m, delayReplies: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5, by: 1s}}
+  - {at: 1m, delayReplies: {subresource: status, by: 1s}}
+  - {at: 1m, slowRequests: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5, by: 1s}}
+  - {at: 1m, slowRequests: {subresource: status, by: 10x}}
+  - {at: 1m, partition: {of: kubelet, timeout: 1s}}
+  - {at: 1m, apiServer: {down: true}}
+  - {at: 1m, apiServer: {unreachable: true}}
+  - {at: 1m, apiServer: {slow: 10x}}
+  - {at: 1m, apiServer: {slow: 1s}}
+  - {at: 1m, crash: {of: kube-scheduler, point: {before: request, nth: 1, verb: create, kind: Pod, subresource: binding, namespace: shop, name: p, selector: a=b}, count: 1, restartAfter: 1s}}
+  - {at: 1m, crash: {of: kube-scheduler, point: {after: request}}}
   - {at: 1m, kill: kubelet}
   - {at: 1m, restart: kubelet}
   - {at: 1m, duration: 1m, pause: kube-scheduler/leader}

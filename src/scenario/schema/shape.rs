@@ -60,6 +60,8 @@ pub enum Special {
     SchedulerFlag,
     /// A flag of kube-apiserver.
     ApiServerFlag,
+    /// `10x`.
+    Factor,
     /// Lists of manifests by the name of a file.
     Files,
     /// Anything: it is not looked at, or looked at where it is used.

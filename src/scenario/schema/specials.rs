@@ -36,6 +36,7 @@ impl Special {
             Special::ControllerManagerFlag => "controllerManagerFlag",
             Special::SchedulerFlag => "schedulerFlag",
             Special::ApiServerFlag => "apiServerFlag",
+            Special::Factor => "factor",
         })
     }
 
@@ -93,6 +94,10 @@ impl Special {
             Special::ControllerManagerFlag => flags(FlagTable::ControllerManager),
             Special::SchedulerFlag => flags(FlagTable::Scheduler),
             Special::ApiServerFlag => flags(FlagTable::ApiServer),
+            Special::Factor => json!({
+                "description": "So many times as long.",
+                "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?x$", "examples": ["10x", "1.5x"],
+            }),
         }
     }
 }

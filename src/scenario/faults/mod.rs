@@ -1,0 +1,125 @@
+//! `spec.faults`: what happens to the world. Here what all faults share (when they begin and how long they last); the words
+//! for each kind are in [`watches`], [`requests`] and [`processes`], what they are aimed at in [`target`].
+
+mod processes;
+mod requests;
+mod target;
+#[cfg(test)]
+mod tests;
+mod watches;
+
+use super::diagnostic::Code;
+use super::entry::{Entry, Fields, join};
+use super::expectations;
+use super::fault_hosts;
+use super::yaml::Part;
+use crate::model::Span;
+use crate::probes::fault_condition::Judge;
+use crate::sim::plan::{FaultAction, FaultCondition, FaultPlan};
+
+/// An item of `spec.faults`.
+#[derive(Clone, Debug)]
+pub struct FaultEntry {
+    /// Path of the item.
+    pub path: String,
+    /// The fault.
+    pub plan: FaultPlan,
+    /// What the user should know about it.
+    pub notices: Vec<String>,
+}
+
+/// A fault's action, and what a person reads of it.
+struct Read {
+    action: FaultAction,
+    text: String,
+    notices: Vec<String>,
+}
+
+impl Read {
+    fn new(action: FaultAction, text: String) -> Option<Read> {
+        Some(Read { action, text, notices: Vec::new() })
+    }
+}
+
+pub(super) use processes::whole_process;
+
+type Reader = fn(&Entry<'_>) -> Option<Read>;
+
+/// The words for what happens. A word of this list stands once in each fault.
+const ACTIONS: [(&str, Reader); 18] = [
+    ("dropWatchEvents", watches::drop),
+    ("duplicateWatchEvents", watches::duplicate),
+    ("delayWatch", watches::delay),
+    ("reorderWatches", watches::reorder),
+    ("cutWatch", watches::cut),
+    ("stallWatch", watches::stall),
+    ("respond", requests::respond),
+    ("refuseConnections", requests::refuse),
+    ("loseReplies", requests::lose_replies),
+    ("delayReplies", requests::delay_replies),
+    ("slowRequests", requests::slow),
+    ("partition", processes::partition),
+    ("apiServer", processes::api_server),
+    ("crash", processes::crash),
+    ("kill", processes::kill),
+    ("restart", processes::restart),
+    ("pause", |entry| hosts(fault_hosts::pause(entry, true))),
+    ("clock", |entry| hosts(fault_hosts::clock(entry))),
+];
+
+/// Reads a fault.
+pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
+    let mut fields = entry.fields()?;
+    fields.later(&["network", "node", "throttle", "every", "crashLoop"]);
+    // A name lets `set` address the fault, and keeps its draws when other faults are added.
+    let name = fields.get("name").and_then(|name| super::file::label(&name));
+    let begins = begins(&mut fields);
+    let duration = fields.get("duration").map(|duration| duration.duration());
+    let words: Vec<&'static str> = ACTIONS.iter().map(|(word, _)| *word).collect();
+    let action = fields.one_of(&words);
+    fields.finish();
+    let (word, inner) = action?;
+    let (_, reader) = ACTIONS.iter().find(|(known, _)| *known == word)?;
+    let Read { action, text, notices } = match word {
+        "pause" => hosts(fault_hosts::pause(&inner, duration.is_some())),
+        _ => reader(&inner),
+    }?;
+    // What was given and could not be read is not missing.
+    let duration = match duration {
+        Some(read) => Some(read?),
+        None => None,
+    };
+    let (at, when) = begins?;
+    let name = name.unwrap_or_else(|| word.to_string());
+    let plan = FaultPlan { name, at, when, duration, action, text };
+    Some(FaultEntry { path: entry.path.clone(), plan, notices })
+}
+
+/// What readers of faults of hosts give.
+fn hosts(read: Option<(FaultAction, String)>) -> Option<Read> {
+    let (action, text) = read?;
+    Read::new(action, text)
+}
+
+/// `at`, or `when` from `at` (or the start) on.
+fn begins(fields: &mut Fields<'_>) -> Option<(Span, Option<FaultCondition>)> {
+    let (at, when) = (fields.get("at"), fields.get("when"));
+    if at.is_none() && when.is_none() {
+        let entry = &fields.entry;
+        let path = join(&entry.path, "at");
+        let problem = entry.document.problem(Code::MissingField, &path, Part::Key, "`at` must be given");
+        entry.add(problem.help("`when` with a condition may stand instead"));
+        return None;
+    }
+    let at = at.map_or(Some(Span::ZERO), |at| at.duration());
+    let when = when.map(|when| condition(&when));
+    match when {
+        Some(when) => Some((at?, Some(when?))),
+        None => Some((at?, None)),
+    }
+}
+
+fn condition(entry: &Entry<'_>) -> Option<FaultCondition> {
+    let (text, _) = expectations::condition(entry)?;
+    Some(FaultCondition { text, judge: Judge::of_plan })
+}

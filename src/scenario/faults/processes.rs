@@ -1,0 +1,105 @@
+//! Faults of processes, of the network between them and of the API server.
+
+use super::Read;
+use super::requests::{shown, slowness};
+use super::target::{self, given, words, written};
+use crate::scenario::defaults;
+use crate::scenario::diagnostic::Code;
+use crate::scenario::entry::Entry;
+use crate::scenario::references;
+use crate::sim::plan::{ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, RequestTarget};
+
+pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
+    let process = whole_process(entry)?;
+    let text = format!("kill {}", entry.text()?);
+    Read::new(FaultAction::Kill { process, restart_after: defaults::KILL_RESTART_AFTER }, text)
+}
+
+pub(super) fn restart(entry: &Entry<'_>) -> Option<Read> {
+    let process = whole_process(entry)?;
+    let text = format!("restart {}", entry.text()?);
+    Read::new(FaultAction::Stop { process, restart_after: defaults::RESTART_AFTER }, text)
+}
+
+pub(in crate::scenario) fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
+    let reference = references::process(entry)?;
+    if let Some(component) = &reference.component {
+        let message = format!("`{component}` dies with its process only");
+        entry.problem(Code::UnknownProcess, message, Some(format!("write `{}`", reference.process)));
+        return None;
+    }
+    Some(reference)
+}
+
+pub(super) fn partition(entry: &Entry<'_>) -> Option<Read> {
+    let mut fields = entry.fields()?;
+    let of_entry = fields.require("of");
+    let timeout = given(fields.get("timeout"), Entry::duration);
+    fields.finish();
+    let of_entry = of_entry?;
+    let of = references::process(&of_entry)?;
+    if let Some(component) = &of.component {
+        let message = format!("`{component}` shares the network of its process");
+        of_entry.problem(Code::UnknownProcess, message, Some(format!("write `{}`", of.process)));
+        return None;
+    }
+    let text = format!("cut {} off from the API server", written(&of));
+    Read::new(FaultAction::Partition(Partition { of, timeout: timeout? }), text)
+}
+
+pub(super) fn api_server(entry: &Entry<'_>) -> Option<Read> {
+    let mut fields = entry.fields()?;
+    let found = fields.one_of(&["down", "unreachable", "slow"]);
+    fields.finish();
+    let (word, inner) = found?;
+    let (fault, text) = match word {
+        "down" => (only_true(&inner, ApiServerFault::Down)?, "API server down".to_string()),
+        "unreachable" => (only_true(&inner, ApiServerFault::Unreachable)?, "API server unreachable".to_string()),
+        _ => (ApiServerFault::Slow(slowness(&inner)?), format!("API server slow: {}", shown(&inner))),
+    };
+    Read::new(FaultAction::ApiServer(fault), text)
+}
+
+fn only_true(entry: &Entry<'_>, fault: ApiServerFault) -> Option<ApiServerFault> {
+    if entry.truth()? {
+        return Some(fault);
+    }
+    entry.problem(Code::BadValue, "a fault that is not there does nothing", Some("take it out".into()));
+    None
+}
+
+pub(super) fn crash(entry: &Entry<'_>) -> Option<Read> {
+    let mut fields = entry.fields()?;
+    let of_entry = fields.require("of");
+    let point = fields.require("point");
+    let count = given(fields.get("count"), |entry| entry.whole(1..=i64::MAX));
+    let restart_after = given(fields.get("restartAfter"), Entry::duration);
+    fields.finish();
+    let of = of_entry.as_ref().and_then(references::process);
+    let point = point.as_ref().and_then(crash_point);
+    let (of, (point, nth, target)) = (of?, point?);
+    let place = if point == CrashPoint::Before { "before" } else { "after" };
+    let text = format!("crash {} {place} request {nth} of a reconcile: {}", written(&of), words(&target));
+    let crash = Crash {
+        of,
+        point,
+        nth,
+        target,
+        count: count?.unwrap_or(1) as u64,
+        restart_after: restart_after?.unwrap_or(defaults::KILL_RESTART_AFTER),
+    };
+    Read::new(FaultAction::Crash(crash), text)
+}
+
+/// `{before: request, nth: 2, verb: create, kind: Pod}`.
+fn crash_point(entry: &Entry<'_>) -> Option<(CrashPoint, u64, RequestTarget)> {
+    let mut fields = entry.fields()?;
+    let target = target::requests_of(&mut fields);
+    let nth = given(fields.get("nth"), |entry| entry.whole(1..=i64::MAX));
+    let found = fields.one_of(&["before", "after"]);
+    fields.finish();
+    let (word, inner) = found?;
+    inner.word(&[("request", ())])?;
+    let point = if word == "before" { CrashPoint::Before } else { CrashPoint::After };
+    Some((point, nth?.unwrap_or(1) as u64, target?))
+}
