@@ -33,8 +33,8 @@ fn page() -> (String, Vec<Example>) {
     for (number, piece) in text.split("```").enumerate() {
         match number % 2 {
             0 => {
-                let headings = piece.lines().filter(|line| line.starts_with('#'));
-                if let Some(heading) = headings.last() {
+                let mut headings = piece.lines().filter(|line| line.starts_with('#'));
+                if let Some(heading) = headings.next_back() {
                     word = heading.trim_start_matches(['#', ' ']).to_string();
                 }
             }
