@@ -31,6 +31,7 @@ use super::leadership::Leadership;
 use super::lockstep::PodDouble;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::servers::Servers;
+use super::resyncs::Onlooker;
 use super::world::{Counters, Requests, World, WorldDraws};
 
 /// Name of the process that carries out the timeline.
@@ -199,6 +200,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         ComponentPlan::Arrivals(arrivals) => {
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
+        ComponentPlan::Onlooker(queue) => Box::new(QueueController::new(Onlooker, queue.clone(), now)),
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
     }
 }
