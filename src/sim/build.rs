@@ -6,7 +6,7 @@ use crate::apiserver::naming::Naming;
 use crate::apiserver::{ApiServer, Writer};
 use crate::client::controller::QueueController;
 use crate::client::process::Process;
-use crate::component::{Component, Informers};
+use crate::component::{Component, Informers, Outbox};
 use crate::controllers::consistency::Consistency;
 use crate::controllers::deployment::DeploymentController;
 use crate::controllers::garbage_collector::GarbageCollector;
@@ -65,6 +65,7 @@ impl World {
             answers: Map::default(),
             fresh: Vec::new(),
             fresh_notes: Vec::new(),
+            outbox: Outbox::default(),
             idle_watches: Vec::new(),
             watch_upkeep: None,
             refused_resumes: Vec::new(),
