@@ -30,8 +30,8 @@ use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::PodDouble;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
-use super::servers::Servers;
 use super::resyncs::Onlooker;
+use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
 
 /// Name of the process that carries out the timeline.
