@@ -225,7 +225,7 @@ pub struct Context<'a> {
 }
 
 /// What a component does in answer to an input. The loop carries it out afterwards, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// The record that caused the input; what is emitted is caused by it unless another cause is set.
     cause: Cause,
@@ -309,6 +309,12 @@ impl Outbox {
     /// An outbox for one input. `next_record` is the number the next record will get.
     pub fn new(cause: Cause, next_record: u64) -> Outbox {
         Outbox { cause, next_record, records: Vec::new(), effects: Vec::new(), notes: Vec::new() }
+    }
+
+    /// An outbox for another input in the room of an earlier one, which must have been emptied.
+    pub fn reusing(emptied: Outbox, cause: Cause, next_record: u64) -> Outbox {
+        debug_assert!(emptied.records.is_empty() && emptied.effects.is_empty() && emptied.notes.is_empty());
+        Outbox { cause, next_record, ..emptied }
     }
 
     /// The current cause.

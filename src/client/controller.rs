@@ -161,11 +161,28 @@ impl<R: Reconciler + 'static> QueueController<R> {
     fn run_workers(&mut self, ctx: &mut Context<'_>) {
         while let Some(worker) = self.workers.iter().position(Option::is_none) {
             let Got::Key(taken) = self.queue.take(worker as u32, ctx.now) else { return };
-            self.start(worker, taken, ctx);
+            self.work(worker, taken, ctx);
         }
     }
 
-    fn start(&mut self, worker: usize, taken: Taken<Key, Cause>, ctx: &mut Context<'_>) {
+    /// A worker takes a key, and after it one key after the other, until a reconcile takes time or none is left.
+    fn work(&mut self, worker: usize, taken: Taken<Key, Cause>, ctx: &mut Context<'_>) {
+        let mut next = Some(taken);
+        while let Some(taken) = next {
+            let outcome = self.start(worker, taken, ctx);
+            next = outcome.and_then(|outcome| self.finish(worker, outcome, ctx));
+        }
+    }
+
+    /// What follows a step: `outcome` is there if it was the last.
+    fn go_on(&mut self, worker: usize, outcome: Option<Outcome>, ctx: &mut Context<'_>) {
+        if let Some(taken) = outcome.and_then(|outcome| self.finish(worker, outcome, ctx)) {
+            self.work(worker, taken, ctx);
+        }
+    }
+
+    /// Begins a reconcile; its outcome, if it is over at once.
+    fn start(&mut self, worker: usize, taken: Taken<Key, Cause>, ctx: &mut Context<'_>) -> Option<Outcome> {
         self.reconciles_total += 1;
         let key = taken.key;
         ctx.out.set_cause(taken.cause);
@@ -176,11 +193,11 @@ impl<R: Reconciler + 'static> QueueController<R> {
         let run = Run { key, record, computed: None, state: None, replies: Vec::new(), outstanding: 0 };
         self.workers[worker] = Some(run);
         if time == Span::ZERO {
-            self.take_step(worker, step, ctx);
-        } else {
-            self.workers[worker].as_mut().expect("just put there").computed = Some(step);
-            ctx.out.set_timer(COMPUTED + worker as u64, ctx.now + time, Nature::Work);
+            return self.take_step(worker, step, ctx);
         }
+        self.workers[worker].as_mut().expect("just put there").computed = Some(step);
+        ctx.out.set_timer(COMPUTED + worker as u64, ctx.now + time, Nature::Work);
+        None
     }
 
     /// The computing time belongs to the object and its attempt, whichever worker runs it.
@@ -193,9 +210,10 @@ impl<R: Reconciler + 'static> QueueController<R> {
         draw_span(draws, &self.settings.reconcile_time, RECONCILE_TIME, key.stable_hash(), *attempt)
     }
 
-    fn take_step(&mut self, worker: usize, step: Step<R::State>, ctx: &mut Context<'_>) {
+    /// Carries out a step; gives the outcome if it was the last.
+    fn take_step(&mut self, worker: usize, step: Step<R::State>, ctx: &mut Context<'_>) -> Option<Outcome> {
         match step {
-            Step::Finish(outcome) => self.finish(worker, outcome, ctx),
+            Step::Finish(outcome) => Some(outcome),
             Step::Call { requests, state } => {
                 assert!(!requests.is_empty(), "a step without requests would never be resumed");
                 let run = self.workers[worker].as_mut().expect("a step belongs to a running reconcile");
@@ -206,6 +224,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
                 for (index, request) in requests.into_iter().enumerate() {
                     ctx.out.request(request, ((worker as u64) << REPLY_INDEX_BITS) | index as u64);
                 }
+                None
             }
         }
     }
@@ -225,10 +244,12 @@ impl<R: Reconciler + 'static> QueueController<R> {
         let key = run.key.clone();
         ctx.out.set_cause(run.record);
         let step = self.reconciler.resume(&key, state, replies, ctx);
-        self.take_step(worker, step, ctx);
+        let outcome = self.take_step(worker, step, ctx);
+        self.go_on(worker, outcome, ctx);
     }
 
-    fn finish(&mut self, worker: usize, outcome: Outcome, ctx: &mut Context<'_>) {
+    /// Ends a reconcile. The worker goes on with the next key at once; only idle workers have to be woken.
+    fn finish(&mut self, worker: usize, outcome: Outcome, ctx: &mut Context<'_>) -> Option<Taken<Key, Cause>> {
         let run = self.workers[worker].take().expect("a finished reconcile was running");
         let key = run.key;
         // A requeue keeps the priority.
@@ -238,9 +259,9 @@ impl<R: Reconciler + 'static> QueueController<R> {
             WorkerLoop::ControllerRuntime => self.after_controller_runtime(&key, outcome, priority, ctx),
         }
         self.queue.done(&key, ctx.now);
-        // The worker that is done goes on with the next key at once; only idle workers have to be woken.
-        if let Got::Key(taken) = self.queue.take(worker as u32, ctx.now) {
-            self.start(worker, taken, ctx);
+        match self.queue.take(worker as u32, ctx.now) {
+            Got::Key(taken) => Some(taken),
+            Got::Wait | Got::Shutdown => None,
         }
     }
 
@@ -309,7 +330,8 @@ impl<R: Reconciler + 'static> QueueController<R> {
                 let run = self.workers[worker].as_mut().expect("computing time belongs to a running reconcile");
                 let step = run.computed.take().expect("it has computed");
                 ctx.out.set_cause(run.record);
-                self.take_step(worker, step, ctx);
+                let outcome = self.take_step(worker, step, ctx);
+                self.go_on(worker, outcome, ctx);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::apiserver::naming::Naming;
 use crate::apiserver::{ApiServer, Writer};
 use crate::client::controller::QueueController;
 use crate::client::process::Process;
-use crate::component::{Component, Informers};
+use crate::component::{Component, Informers, Outbox};
 use crate::controllers::consistency::Consistency;
 use crate::controllers::deployment::DeploymentController;
 use crate::controllers::garbage_collector::GarbageCollector;
@@ -30,6 +30,7 @@ use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::PodDouble;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
+use super::resyncs::Onlooker;
 use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
 
@@ -65,6 +66,7 @@ impl World {
             answers: Map::default(),
             fresh: Vec::new(),
             fresh_notes: Vec::new(),
+            outbox: Outbox::default(),
             idle_watches: Vec::new(),
             watch_upkeep: None,
             refused_resumes: Vec::new(),
@@ -200,6 +202,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         ComponentPlan::Arrivals(arrivals) => {
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
+        ComponentPlan::Onlooker(queue) => Box::new(QueueController::new(Onlooker, queue.clone(), now)),
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
     }
 }

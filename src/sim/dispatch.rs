@@ -28,7 +28,7 @@ impl World {
             return;
         }
         let now = self.hosts[process].clock.monotonic(self.calendar.now());
-        let mut out = Outbox::new(cause, self.next_record);
+        let mut out = Outbox::reusing(std::mem::take(&mut self.outbox), cause, self.next_record);
         let owner = &mut self.processes[process];
         let slot = &mut owner.components[component];
         let mut context =
@@ -37,9 +37,10 @@ impl World {
         self.next_record = out.next_record();
         self.fresh_notes.append(&mut out.notes);
         self.take_records(process, component, &mut out);
-        for (cause, effect) in out.effects {
+        for (cause, effect) in out.effects.drain(..) {
             self.carry_out(process, component, cause, effect);
         }
+        self.outbox = out;
     }
 
     fn take_records(&mut self, process: ProcessIndex, component: ComponentIndex, out: &mut Outbox) {

@@ -27,6 +27,7 @@ mod physical;
 pub mod plan;
 mod reflect;
 mod requests;
+pub mod resyncs;
 pub mod run;
 pub mod servers;
 mod streams;

@@ -263,6 +263,8 @@ pub enum ComponentPlan {
     PodDouble(PodDoublePlan),
     /// A controller double whose keys come by themselves (tests of queues only).
     Arrivals(ArrivalsPlan),
+    /// A controller double that looks at every object and does nothing (measurements only).
+    Onlooker(QueuePlan),
 }
 
 /// A controller double whose keys come by themselves, see `sim::arrivals`.

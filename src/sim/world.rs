@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::apiserver::{ApiServer, WatchId};
 use crate::client::process::Process;
-use crate::component::{Draws, Purpose};
+use crate::component::{Draws, Outbox, Purpose};
 use crate::engine::calendar::{Calendar, EventId};
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
@@ -50,6 +50,8 @@ pub struct World {
     pub(super) fresh: Vec<Record>,
     /// What the scheduler thought, not yet given to the observer.
     pub(super) fresh_notes: Vec<SchedulingNote>,
+    /// Scratch: an empty outbox with its room, for the next input.
+    pub(super) outbox: Outbox,
     /// Scratch: watches without a scheduled delivery.
     pub(super) idle_watches: Vec<WatchId>,
     /// When watches are looked at next, and the event of it.

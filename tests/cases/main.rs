@@ -1,7 +1,10 @@
-//! Bugs that people met in real clusters, as regression tests named after them.
+//! Bugs that people met in real clusters, as regression tests named after them: a file a section. Each says what was
+//! reported and does the arithmetic that it checks.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod leaders;
+mod queues;
+mod spares;

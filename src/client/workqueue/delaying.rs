@@ -15,12 +15,13 @@ use crate::model::Time;
 pub struct Delaying<K, C> {
     slots: Slots<K, Entry<C>>,
     heap: Vec<Node>,
+    /// The place of each slot's key in the heap. A list of its own, because each step of a sift writes to it: beside the
+    /// keys every write would be a cache miss.
+    places: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<C> {
-    /// The place in the heap.
-    index: usize,
     /// `None` if the key does not wait.
     cause: Option<C>,
 }
@@ -65,13 +66,16 @@ impl<K: Clone + Eq + Hash, C: Clone> Default for Delaying<K, C> {
 impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
     /// No keys.
     pub fn new() -> Delaying<K, C> {
-        Delaying { slots: Slots::new(), heap: Vec::new() }
+        Delaying { slots: Slots::new(), heap: Vec::new(), places: Vec::new() }
     }
 
     /// Lets a key wait until `ready_at`; of several deadlines for one key the earliest counts.
     pub fn insert(&mut self, key: K, ready_at: Time, cause: C) -> Delayed<C> {
         let bottom = self.heap.len();
-        let slot = self.slots.find_or_insert_with(key, || Entry { index: bottom, cause: None });
+        let slot = self.slots.find_or_insert_with(key, || Entry { cause: None });
+        if self.places.len() <= slot as usize {
+            self.places.resize(slot as usize + 1, 0);
+        }
         let entry = self.slots.value_mut(slot);
         let Some(first) = &mut entry.cause else {
             entry.cause = Some(cause);
@@ -79,7 +83,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
             self.sift_up(bottom);
             return Delayed::Inserted;
         };
-        let index = entry.index;
+        let index = self.places[slot as usize] as usize;
         let waiting_until = self.heap[index].ready_at;
         if waiting_until <= ready_at {
             return Delayed::Coalesced { ready_at: waiting_until, first: first.clone() };
@@ -109,8 +113,9 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
         let key = self.slots.key(top.slot).clone();
         let cause = self.slots.value_mut(top.slot).cause.take().expect("a key in the heap waits");
         if let Some(new_slots) = self.slots.retire_one() {
-            for node in &mut self.heap {
-                node.slot = new_slots[node.slot as usize];
+            for index in 0..self.heap.len() {
+                self.heap[index].slot = new_slots[self.heap[index].slot as usize];
+                self.place(index, self.heap[index]);
             }
         }
         Some((key, cause))
@@ -118,8 +123,8 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
 
     /// Until when this key waits, if it does.
     pub fn deadline_of(&self, key: &K) -> Option<Time> {
-        let entry = self.slots.get(key).filter(|entry| !entry.is_unused())?;
-        Some(self.heap[entry.index].ready_at)
+        let slot = self.slots.find(key).filter(|slot| !self.slots.value(*slot).is_unused())?;
+        Some(self.heap[self.places[slot as usize] as usize].ready_at)
     }
 
     /// Keys that wait.
@@ -136,6 +141,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
     pub fn clear(&mut self) {
         self.slots.clear();
         self.heap.clear();
+        self.places.clear();
     }
 
     /// Moves the node at `index` up past every parent that is strictly later. The moving node is held aside and
@@ -178,7 +184,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
 
     fn place(&mut self, index: usize, node: Node) {
         self.heap[index] = node;
-        self.slots.value_mut(node.slot).index = index;
+        self.places[node.slot as usize] = index as u32;
     }
 }
 
