@@ -486,6 +486,36 @@ fn a_watch_ends_behind_what_was_committed_before() {
 }
 
 #[test]
+fn a_client_that_is_cut_off_misses_what_comes_until_it_has_a_new_watch() {
+    let mut server = Server::new();
+    let first = server.watch(Kind::Pod, ObjectSelector::everything());
+    let from = server.api.truth().revision();
+    let age = |server: &Server, id| server.api.oldest_missing(server.api.watch(id).unwrap());
+    server.api.detach_watch(first);
+    assert_eq!(age(&server, first), None);
+    server.second = 3;
+    server.create(pod(json!({}))).unwrap();
+    let mut idle = Vec::new();
+    server.api.idle_watches(Kind::Pod, &mut idle);
+    assert_eq!((idle.as_slice(), age(&server, first)), (&[][..], Some(Time(3_000_000_000))));
+    // Its answer is lost and it asks again: one watch stays, and replays what was missed.
+    for _ in 0..2 {
+        let id = server.api.open_watch((0, 0), Kind::Pod, ObjectSelector::everything(), from).unwrap();
+        server.api.take_place(id);
+        assert_eq!(server.api.watches().map(|watch| watch.id).collect::<Vec<_>>(), [id]);
+        assert_eq!(age(&server, id), None, "what is replayed is not missing for ever");
+    }
+    // A streaming list misses all that until its beginning has arrived.
+    let last = server.api.watches().next().unwrap().id;
+    server.api.watch_mut(last).unwrap().lost.insert(pod_key(), Time(5));
+    let list = server.api.open_watch_list((0, 0), Kind::Pod, ObjectSelector::everything());
+    server.api.take_place(list);
+    assert_eq!(age(&server, list), Some(Time(5)));
+    server.api.watch_mut(list).unwrap().begins();
+    assert_eq!(age(&server, list), None);
+}
+
+#[test]
 fn bookmarks_come_each_minute_and_just_before_the_end() {
     let mut server = Server::new();
     let id = server.watch(Kind::Pod, ObjectSelector::everything());
