@@ -127,6 +127,7 @@ fn limit(limit: RateLimit) -> String {
 /// All defaults, in the order of docs/defaults.md.
 pub fn rows() -> Vec<Row> {
     let mut rows = usual_rows();
+    rows.extend(physical_rows());
     rows.extend(api_load_rows());
     rows
 }
@@ -205,6 +206,12 @@ fn usual_rows() -> Vec<Row> {
         row("(none)", limit(KUBELET_CLIENT), KUBERNETES, "client of each kubelet; its Events have another one like it"),
         row("(none)", SCHEDULING_CYCLE, OURS, "fixed part of a scheduling cycle"),
         row("(none)", SCHEDULING_PER_NODE, OURS, "more for each node looked at"),
+    ]
+}
+
+/// The physical world, and processes that die.
+fn physical_rows() -> Vec<Row> {
+    vec![
         row("`spec.containers[].pull`", IMAGE_PULL, OURS, "pull of an image that the node does not have"),
         row("`spec.containers[].start`", CONTAINER_START, OURS, "start of a container"),
         row("`spec.containers[].ready`", CONTAINER_READY, OURS, "start to ready, without a readiness probe"),
