@@ -129,6 +129,7 @@ pub fn rows() -> Vec<Row> {
     let mut rows = usual_rows();
     rows.extend(physical_rows());
     rows.extend(api_load_rows());
+    rows.extend(election_rows());
     rows
 }
 
@@ -224,6 +225,15 @@ fn physical_rows() -> Vec<Row> {
         row("(none)", PLEG_PERIOD, KUBERNETES, "relist of containers: how late a kubelet notices a change"),
         row("(none)", HEARTBEAT_PERIOD, KUBERNETES, "lease renewals of a kubelet"),
         row("`duration` of a `kill`", KILL_RESTART_AFTER, OURS, "until a killed process starts again"),
+        row("`duration` of a `restart`", RESTART_AFTER, OURS, "until a restarted process starts again"),
+    ]
+}
+
+/// Defaults of replicas and their elections.
+fn election_rows() -> Vec<Row> {
+    const OURS: &str = "ours";
+    const KUBERNETES: &str = "Kubernetes";
+    vec![
         row(
             "`spec.controlPlane.*.leaderElection.{leaseDuration, renewDeadline, retryPeriod}`",
             "15s, 10s, 2s",
@@ -242,7 +252,6 @@ fn physical_rows() -> Vec<Row> {
             OURS,
             "from the end of a process that lost its lease to its next start",
         ),
-        row("`duration` of a `restart`", RESTART_AFTER, OURS, "until a restarted process starts again"),
     ]
 }
 

@@ -105,79 +105,98 @@ fn setup(scenario: &str, rng: &mut Xoshiro256PlusPlus) -> Option<Setup> {
         late_from: None,
     };
     let at = between(20.0, 40.0);
-    match scenario {
-        "cold_start" => made.end = 30 * SECOND,
-        "crash" | "crash_2cand" => made.crash(at),
-        "clock_offset" => {
-            for candidate in &mut made.candidates {
-                candidate.clock_offset = between(-3600.0, 3600.0);
+    let known = made.with_fault(scenario, at, &mut between) || made.with_settings(scenario, at, &mut between);
+    known.then_some(made)
+}
+
+/// A number of nanoseconds between two numbers of seconds.
+type Between<'a> = &'a mut dyn FnMut(f64, f64) -> i64;
+
+impl Setup {
+    /// The scenarios in which something strikes the leader with the usual settings; whether this is one of them.
+    fn with_fault(&mut self, scenario: &str, at: i64, between: Between<'_>) -> bool {
+        match scenario {
+            "crash" | "crash_2cand" => self.crash(at),
+            "clock_offset" => {
+                for candidate in &mut self.candidates {
+                    candidate.clock_offset = between(-3600.0, 3600.0);
+                }
+                self.crash(at);
             }
-            made.crash(at);
+            "partition_refuse" => self.partition(at, FaultKind::Refuse),
+            "partition_blackhole" => self.partition(at, FaultKind::Blackhole),
+            "partition_release" => {
+                self.settings.release_on_cancel = true;
+                self.partition(at, FaultKind::Refuse);
+            }
+            "partition_heals" => {
+                self.candidates[0].faults.push((at, at + between(2.0, 14.0), FaultKind::Refuse));
+                self.fault = Some((at, true));
+            }
+            "graceful_release" | "graceful_norelease" => {
+                self.settings.release_on_cancel = scenario == "graceful_release";
+                self.candidates[0].cancel = Some(at);
+                self.fault = Some((at, false));
+            }
+            "controller_runtime_defaults" => {
+                self.settings.release_on_cancel = true;
+                self.candidates[0].cancel = Some(at);
+                self.candidates[1].cancel = Some(at + between(10.0, 30.0));
+                self.fault = Some((at, false));
+            }
+            "clock_fast_follower_1.2" | "clock_fast_follower_1.6" => {
+                let rate = if scenario.ends_with("1.2") { 1.2 } else { 1.6 };
+                self.candidates.iter_mut().skip(1).for_each(|standby| standby.clock_rate = rate);
+                self.partition(at, FaultKind::Refuse);
+            }
+            "lost_response" => {
+                self.candidates[0].faults.push((at, at + 3 * SECOND, FaultKind::LostResponse));
+                self.partition(at + 3 * SECOND, FaultKind::Refuse);
+                self.fault = Some((at, true));
+            }
+            "late_response" => {
+                self.late_from = Some(at);
+                self.partition(at + 3 * SECOND, FaultKind::Refuse);
+            }
+            "total_outage_30s" => {
+                self.candidates.iter_mut().for_each(|candidate| {
+                    candidate.faults.push((at, at + 30 * SECOND, FaultKind::Refuse));
+                });
+                self.end = 120 * SECOND;
+                self.fault = Some((at, true));
+            }
+            _ => return false,
         }
-        "partition_refuse" => made.partition(at, FaultKind::Refuse),
-        "partition_blackhole" => made.partition(at, FaultKind::Blackhole),
-        "partition_release" => {
-            made.settings.release_on_cancel = true;
-            made.partition(at, FaultKind::Refuse);
-        }
-        "partition_heals" => {
-            made.candidates[0].faults.push((at, at + between(2.0, 14.0), FaultKind::Refuse));
-            made.fault = Some((at, true));
-        }
-        "graceful_release" | "graceful_norelease" => {
-            made.settings.release_on_cancel = scenario == "graceful_release";
-            made.candidates[0].cancel = Some(at);
-            made.fault = Some((at, false));
-        }
-        "controller_runtime_defaults" => {
-            made.settings.release_on_cancel = true;
-            made.candidates[0].cancel = Some(at);
-            made.candidates[1].cancel = Some(at + between(10.0, 30.0));
-            made.fault = Some((at, false));
-        }
-        "clock_fast_follower_1.2" | "clock_fast_follower_1.6" => {
-            let rate = if scenario.ends_with("1.2") { 1.2 } else { 1.6 };
-            made.candidates.iter_mut().skip(1).for_each(|standby| standby.clock_rate = rate);
-            made.partition(at, FaultKind::Refuse);
-        }
-        "slow_api_300ms" | "slow_api_2s" => {
-            let median = if scenario == "slow_api_2s" { SECOND } else { 150_000_000 };
-            // Sigma 1: the p99 is exp(2.326) = 10.2404737 medians.
-            let p99_ns = (median as f64 * 10.240_473_7) as i64;
-            made.latency = Distribution::Lognormal { p50_ns: median, p99_ns };
-            made.end = 300 * SECOND;
-        }
-        "lost_response" => {
-            made.candidates[0].faults.push((at, at + 3 * SECOND, FaultKind::LostResponse));
-            made.partition(at + 3 * SECOND, FaultKind::Refuse);
-            made.fault = Some((at, true));
-        }
-        "late_response" => {
-            made.late_from = Some(at);
-            made.partition(at + 3 * SECOND, FaultKind::Refuse);
-        }
-        "total_outage_30s" => {
-            made.candidates.iter_mut().for_each(|candidate| {
-                candidate.faults.push((at, at + 30 * SECOND, FaultKind::Refuse));
-            });
-            made.end = 120 * SECOND;
-            made.fault = Some((at, true));
-        }
-        "stale_lease_new_ids" => made.left = Some(left_behind("Z")),
-        "stale_lease_same_id" => made.left = Some(left_behind("A")),
-        "stale_lease_released" => made.left = Some(left_behind("(released)")),
-        "short_5_3_1" => {
-            made.settings = settings(5, 3, 1);
-            made.crash(at);
-        }
-        "openshift_137_107_26" => {
-            made.settings = settings(137, 107, 26);
-            made.end = 600 * SECOND;
-            made.crash(between(150.0, 250.0));
-        }
-        _ => return None,
+        true
     }
-    Some(made)
+
+    /// The others.
+    fn with_settings(&mut self, scenario: &str, at: i64, between: Between<'_>) -> bool {
+        match scenario {
+            "cold_start" => self.end = 30 * SECOND,
+            "slow_api_300ms" | "slow_api_2s" => {
+                let median = if scenario == "slow_api_2s" { SECOND } else { 150_000_000 };
+                // Sigma 1: the p99 is exp(2.326) = 10.2404737 medians.
+                let p99_ns = (median as f64 * 10.240_473_7) as i64;
+                self.latency = Distribution::Lognormal { p50_ns: median, p99_ns };
+                self.end = 300 * SECOND;
+            }
+            "stale_lease_new_ids" => self.left = Some(left_behind("Z")),
+            "stale_lease_same_id" => self.left = Some(left_behind("A")),
+            "stale_lease_released" => self.left = Some(left_behind("(released)")),
+            "short_5_3_1" => {
+                self.settings = settings(5, 3, 1);
+                self.crash(at);
+            }
+            "openshift_137_107_26" => {
+                self.settings = settings(137, 107, 26);
+                self.end = 600 * SECOND;
+                self.crash(between(150.0, 250.0));
+            }
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl Setup {
