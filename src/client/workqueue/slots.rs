@@ -1,7 +1,7 @@
 //! Keys and their state in numbered slots: lists refer to a key by a small number instead of hashing it again.
 //!
-//! A key that is no longer in use keeps its slot, since most keys come back; when unused slots prevail they are removed
-//! all at once. So neither coming nor going costs a change of the table.
+//! A key that is no longer in use keeps its slot, since most keys come back; when unused slots prevail and new keys come
+//! nevertheless they are removed all at once. So neither coming nor going costs a change of the table.
 
 use std::hash::Hash;
 
@@ -14,6 +14,8 @@ pub(in crate::client) struct Slots<K, V> {
     entries: Map<K, V>,
     /// How many of the entries are unused.
     unused: usize,
+    /// A new key has come while unused slots prevailed: they are not waiting for their own keys.
+    crowded: bool,
 }
 
 /// A value that can be told to be of no use any more.
@@ -30,7 +32,7 @@ const WORTH_REMOVING: usize = if cfg!(test) { 2 } else { 1_024 };
 
 impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     pub(in crate::client) fn new() -> Slots<K, V> {
-        Slots { entries: Map::default(), unused: 0 }
+        Slots { entries: Map::default(), unused: 0, crowded: false }
     }
 
     /// The slot of a key, if it has one.
@@ -41,10 +43,12 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     /// The slot of a key that comes into use; a new one gets the value that `make` gives, which must be unused, as the
     /// value of an old one may be. The caller puts it to use at once.
     pub(in crate::client) fn find_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
+        let len = self.entries.len();
         let entry = self.entries.entry(key);
         let slot = slot_number(entry.index());
         if let indexmap::map::Entry::Vacant(vacant) = entry {
             vacant.insert(make());
+            self.crowded |= self.unused >= WORTH_REMOVING && self.unused * 2 >= len;
             self.unused += 1;
         }
         self.unused -= usize::from(self.value(slot).is_unused());
@@ -78,9 +82,10 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     pub(in crate::client) fn retire_one(&mut self) -> Option<Vec<u32>> {
         self.unused += 1;
         // At least half of the table goes, so a removal visits at most two entries for each retirement since the last.
-        if self.unused < WORTH_REMOVING || self.unused * 2 < self.entries.len() {
+        if !self.crowded || self.unused < WORTH_REMOVING || self.unused * 2 < self.entries.len() {
             return None;
         }
+        self.crowded = false;
         let mut kept = 0;
         let new_slots = self.entries.values().map(|value| {
             let slot = if value.is_unused() { REMOVED } else { kept };
@@ -96,6 +101,7 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     pub(in crate::client) fn clear(&mut self) {
         self.entries.clear();
         self.unused = 0;
+        self.crowded = false;
     }
 }
 
@@ -126,7 +132,10 @@ mod tests {
         assert_eq!(slots.find_or_insert_with("a", || false), 0);
         assert_eq!(slots.retire_one(), None);
         *slots.value_mut(2) = false;
-        assert_eq!(slots.retire_one(), Some(vec![REMOVED, 0, REMOVED, 1]));
+        // All have been there before: their slots stay, until a new key comes. With it three of five are unused.
+        assert_eq!(slots.retire_one(), None);
+        assert_eq!(slots.find_or_insert_with("e", || false), 4);
+        assert_eq!(slots.retire_one(), Some(vec![REMOVED, 0, REMOVED, 1, REMOVED]));
         assert_eq!((slots.key(0), slots.key(1), slots.find(&"d"), slots.find(&"a")), (&"b", &"d", Some(1), None));
     }
 
