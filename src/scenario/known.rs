@@ -13,23 +13,32 @@ pub const DEFAULT_GROUP: &str = "example.com/v1";
 pub struct Known {
     /// Kinds of objects.
     pub kinds: Kinds,
+    /// Names of operators, as often as they are given.
+    pub operators: Vec<&'static str>,
 }
 
 impl Known {
     /// What is there without a scenario.
-    pub const BUILT_IN: &'static Known = &Known { kinds: Kinds::NONE };
+    pub const BUILT_IN: &'static Known = &Known { kinds: Kinds::NONE, operators: Vec::new() };
 
     /// What a scenario brings with its operators. What is wrong with them is said when they are read.
     pub(super) fn of(scenario: &Value, others: &[Document]) -> Known {
         let mut known = Known::default();
         let operators = scenario["spec"]["operators"].as_array().into_iter().flatten();
         for operator in operators {
+            // Components have names that last; a scenario makes them once for all its worlds.
+            known.operators.extend(operator["name"].as_str().map(|name| &*Box::leak(Box::<str>::from(name))));
             known.ensure(&operator["of"], others);
             for request in operator["reconcile"]["requests"].as_array().into_iter().flatten() {
                 known.ensure(&request["create"]["template"], others);
             }
         }
         known
+    }
+
+    /// The name of an operator as it lasts.
+    pub fn operator(&self, name: &str) -> Option<&'static str> {
+        self.operators.iter().find(|known| **known == name).copied()
     }
 
     /// The kind that an operator names: `kind` and, where they are given, `apiVersion`, `plural` and `namespaced`.

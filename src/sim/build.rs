@@ -8,6 +8,7 @@ use crate::client::controller::QueueController;
 use crate::client::process::Process;
 use crate::component::{Component, Informers};
 use crate::controllers::consistency::Consistency;
+use crate::controllers::custom::Operator;
 use crate::controllers::deployment::DeploymentController;
 use crate::controllers::garbage_collector::GarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
@@ -169,6 +170,10 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         }
         ComponentPlan::GarbageCollector(queue) => {
             Box::new(QueueController::new(GarbageCollector::new(&plan.kinds), queue.clone(), now))
+        }
+        ComponentPlan::Operator(queue, operator) => {
+            let operator = Operator::new(operator.clone(), plan.start_at, &plan.kinds);
+            Box::new(QueueController::new(operator, queue.clone(), now))
         }
         ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
             cycle: scheduler.cycle.clone(),

@@ -11,6 +11,7 @@ pub use crate::client::leader_election::ElectionSettings;
 pub use crate::client::queue_settings::{
     HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
 };
+pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
     DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
@@ -253,6 +254,8 @@ pub enum ComponentPlan {
     Deployment(QueuePlan),
     /// The garbage collector.
     GarbageCollector(QueuePlan),
+    /// An operator of the scenario's own.
+    Operator(QueuePlan, Arc<OperatorSettings>),
     /// kube-scheduler.
     Scheduler(SchedulerPlan),
     /// The kubelets of all nodes.
