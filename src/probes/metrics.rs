@@ -27,7 +27,7 @@ pub const NAMES: [&str; 47] = [
     "controller_reconcile_total",
     "controller_runtime_active_workers",
     "controller_runtime_reconcile_errors_total",
-    "controller_runtime_reconcile_total",
+    charts::RECONCILES,
     "controller_runtime_terminal_reconcile_errors_total",
     charts::DEPLOYMENT_DESIRED,
     charts::DEPLOYMENT_STATUS,

@@ -9,7 +9,10 @@ use super::diagnostic::Code;
 use super::operators::OperatorEntry;
 use super::references::ObjectRef;
 use super::resolve::World;
-use crate::sim::plan::{ComponentPlan, ProcessPlan};
+use crate::sim::plan::{CacheStart, ClockPlan, ComponentPlan, ProcessPlan};
+
+/// An operator that runs in pods runs in so many of them at once: a process each.
+const MOST_PODS_AT_ONCE: u32 = 32;
 
 impl World<'_> {
     /// The processes of all operators.
@@ -22,15 +25,26 @@ impl World<'_> {
             self.check_object(path, object, known);
         }
         let settings = Arc::new(operator.settings.clone());
-        let process = |replica| ProcessPlan {
+        let process = ProcessPlan {
             name: settings.name.to_string(),
-            replica,
+            replica: 0,
             components: vec![ComponentPlan::Operator(operator.queue.clone(), settings.clone())],
             resync: operator.resync.clone(),
             client: operator.client,
+            request_timeout: None,
             events_client: operator.client,
+            runs_in: operator.runs_in.as_ref().map(|(_, o)| (o.kind, o.namespace.clone(), o.name.clone())),
+            election: None,
+            clock: ClockPlan::default(),
         };
-        (0..operator.replicas).map(process).collect()
+        let mut replicas = operator.replicas.clone();
+        if operator.runs_in.is_some() {
+            replicas.count = Some(MOST_PODS_AT_ONCE);
+            replicas.election.get_or_insert_default().leader_elect.get_or_insert(operator.replicas.election.is_some());
+        }
+        // Upstream: sigs.k8s.io/controller-runtime pkg/manager/manager.go, v0.24: caches start before the election, and
+        // LeaderElectionReleaseOnCancel is off.
+        replicas.processes(process, (false, CacheStart::AtOnce))
     }
 
     /// The custom resources that operators ask for by their number.

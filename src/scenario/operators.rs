@@ -10,6 +10,7 @@ use super::distribution;
 use super::entry::{Entry, Fields, shown};
 use super::known::{self, DEFAULT_GROUP};
 use super::references::{self, ObjectRef};
+use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
 use crate::client::queue_settings::{HandlerAdd, LimiterSettings, QueueKind, QueueSettings};
 use crate::controllers::custom::{
@@ -40,8 +41,8 @@ pub struct OperatorEntry {
     pub resync: ResyncPlan,
     /// `client`.
     pub client: Option<RateLimit>,
-    /// `replicas`.
-    pub replicas: u32,
+    /// `replicas` and how they elect one of them.
+    pub replicas: Replicas,
     /// `runsIn`, with its path.
     pub runs_in: Option<(String, ObjectRef)>,
 }
@@ -90,7 +91,7 @@ struct Reconcile {
 /// Reads an operator.
 pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     let mut fields = entry.fields()?;
-    fields.later(&["leaderElection", "flags", "memory", "cpu"]);
+    fields.later(&["flags", "memory", "cpu"]);
     let name = fields.require("name").and_then(|name| name_of(&name));
     let of = fields.require("of").and_then(|of| objects(&of));
     let reconcile = fields.get("reconcile").map(|entry| reconcile(&entry, of.as_ref().map(|of| of.kind)));
@@ -105,9 +106,9 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     let expectations = truth(&mut fields, "expectations");
     let resync = fields.get("resync").and_then(|entry| entry.duration()).unwrap_or(defaults::OPERATOR_RESYNC);
     let client = fields.get("client").and_then(|entry| client(&entry));
-    let replicas = fields.get("replicas").and_then(|entry| entry.whole(0..=1_000));
+    let replicas = replicas::read(&mut fields);
     let runs_in = fields.get("runsIn").and_then(|entry| runs_in(&entry));
-    if runs_in.is_some() && replicas.is_some() {
+    if runs_in.is_some() && replicas.count.is_some() {
         let message = "`replicas` and `runsIn` exclude each other";
         entry.problem(Code::Contradiction, message, Some("it runs as often as the pods that it runs in".into()));
     }
@@ -138,7 +139,6 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
         expectations,
     };
     let resync = if resync == Span::ZERO { ResyncPlan::Never } else { ResyncPlan::Every(resync) };
-    let replicas = replicas.map_or(1, |number| number as u32);
     Some(OperatorEntry { path: entry.path.clone(), settings, queue, objects, resync, client, replicas, runs_in })
 }
 
@@ -162,7 +162,7 @@ fn name_of(entry: &Entry<'_>) -> Option<String> {
     let name = super::file::name(entry)?;
     let is_taken = references::PROCESSES.iter().any(|(process, _)| *process == name)
         || name == "kubectl"
-        || entry.known.operators.iter().filter(|known| **known == name).count() > 1;
+        || entry.known.operators.iter().filter(|known| known.name == name).count() > 1;
     if is_taken {
         entry.problem(Code::BadName, format!("the name `{name}` is taken"), None);
         return None;

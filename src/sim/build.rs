@@ -59,6 +59,8 @@ impl World {
             some_host_paused: false,
             elections: plan.processes.iter().map(|_| None).collect(),
             leadership: Leadership::default(),
+            hosts_processes: plan.processes.iter().any(|process| process.runs_in.is_some()),
+            hosted: Map::default(),
             requests: Requests::default(),
             servers: Servers::new(&plan),
             next_record: 1,

@@ -174,6 +174,9 @@ pub struct ProcessPlan {
     pub request_timeout: Option<Span>,
     /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
     pub events_client: Option<RateLimit>,
+    /// It is the main program of the pods of this object, by kind, namespace and name: it starts and ends with a container
+    /// of theirs, and not by itself.
+    pub runs_in: Option<(Kind, String, String)>,
     /// How its replicas agree on who acts; `None` if each acts by itself.
     pub election: Option<ElectionPlan>,
     /// The clock of its host.

@@ -9,7 +9,7 @@ use super::settings::{Afterwards, Children, OperatorSettings, RequestSpec, Statu
 use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, MetricSink, Purpose, WatchSpec, draw_span};
 use crate::controllers::expectations::Expectations;
-use crate::model::api::{ObjectSelector, Reason};
+use crate::model::api::{ListVersion, ObjectSelector, Reason};
 use crate::model::{
     Answer, ApiResult, Custom, EventType, Key, Kind, Kinds, Labels, Map, Meta, Name, Object, OwnerReference,
     Preconditions, Request, Time,
@@ -109,7 +109,9 @@ impl Operator {
                 RequestSpec::List(kind) => {
                     let namespace = kind.info().namespaced.then(|| key.namespace.clone()).filter(|n| !n.is_empty());
                     let selector = ObjectSelector::everything();
-                    return call(Request::List { kind: *kind, namespace, selector }, Sent::List(*kind), state);
+                    let version = ListVersion::Newest;
+                    let request = Request::List { kind: *kind, namespace, selector, version };
+                    return call(request, Sent::List(*kind), state);
                 }
                 RequestSpec::Update => {
                     let request = Request::Update(self.annotated(&state.object).into());
@@ -329,6 +331,8 @@ impl Reconciler for Operator {
         match (state.sent, answer) {
             // The object is gone: there is nothing to do.
             (Sent::Get, Err(error)) if error.reason == Reason::NotFound => return Step::Finish(Outcome::DONE),
+            // A child that is to go is gone.
+            (Sent::Child, Err(error)) if error.reason == Reason::NotFound => {}
             (sent, Err(error)) => {
                 if sent == Sent::Child && self.settings.expectations {
                     self.give_up(key, &state);

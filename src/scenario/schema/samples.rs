@@ -93,6 +93,8 @@ spec:
     resync: 10h
     client: {qps: 20, burst: 30}
     replicas: 2
+    leaderElection: *election
+    clocks: *clocks
   - {name: other, of: {kind: Database}, runsIn: deployment/api, reconcile: {requeue: true}}
   timeline:
   - {name: loss, at: 2m, kubectl: delete pod -l app=api, pick: 1}
