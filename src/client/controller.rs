@@ -254,6 +254,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
         let key = run.key;
         // A requeue keeps the priority.
         let priority = self.queue.taken_priority(&key);
+        self.reconciler.finished(&key, &outcome, self.queue.num_requeues(&key), ctx);
         match self.settings.worker_loop {
             WorkerLoop::InTree => self.after_in_tree(&key, outcome, ctx),
             WorkerLoop::ControllerRuntime => self.after_controller_runtime(&key, outcome, priority, ctx),

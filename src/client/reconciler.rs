@@ -48,6 +48,10 @@ pub trait Reconciler: Clone {
         ctx: &mut Context<'_>,
     ) -> Step<Self::State>;
 
+    /// A reconcile is over, before the queue is told; `failures` is how often the key was added through the limiter since it
+    /// was last forgotten (NumRequeues).
+    fn finished(&mut self, _key: &Key, _outcome: &Outcome, _failures: u32, _ctx: &mut Context<'_>) {}
+
     /// How often a key that fails is retried before it is dropped; `None` without limit.
     fn max_retries(&self) -> Option<u32> {
         None

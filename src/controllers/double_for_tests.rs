@@ -136,6 +136,7 @@ fn words(request: &Request, result: &ApiResult) -> String {
         Request::Patch { patch: Patch::Merge(_), .. } => "patch",
         Request::Delete { .. } => "delete",
         Request::Get(_) => "get",
+        Request::List { .. } => "list",
         other => panic!("unexpected request {other:?}"),
     };
     let name =

@@ -2,6 +2,7 @@
 
 pub mod claim;
 pub mod consistency;
+pub mod custom;
 pub mod deployment;
 pub mod expectations;
 pub mod garbage_collector;

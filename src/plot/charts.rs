@@ -1,4 +1,4 @@
-//! The charts that a run leaves behind: replicas, pods, queues, staleness.
+//! The charts that a run leaves behind: replicas, pods, queues, reconciles of operators, staleness.
 //!
 //! With several variants the panels of one chart stand below each other on one scale, the variant in their titles.
 
@@ -36,6 +36,9 @@ pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
 pub const RUNNING_PODS: &str = "kubelet_running_pods";
 /// Pods in the scheduler's queues; label `queue`.
 pub const PENDING_PODS: &str = "scheduler_pending_pods";
+
+/// Reconciles of an operator; labels `controller`, `result`.
+pub const RECONCILES: &str = "controller_runtime_reconcile_total";
 
 /// Most panels of one chart.
 const MOST_PANELS: usize = 6;
@@ -87,13 +90,14 @@ pub struct ChartData {
     pub marks: Vec<Mark>,
 }
 
-/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `staleness`. One for which there is
-/// no series is left out. `data` holds a run for each variant, in the scenario's order.
+/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `reconciles`, `staleness`.
+/// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
         ("replicas", replicas(scenario, data)),
         ("pods", pods(scenario, data)),
         ("queues", queues(scenario, data)),
+        ("reconciles", reconciles(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
@@ -257,6 +261,15 @@ fn queues(scenario: &str, data: &[ChartData]) -> Chart {
     let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), Style::Step);
     chart.title = "Work queue depth".to_string();
     chart.subtitle = format!("{scenario}. Keys waiting, the highest in each interval between two samples");
+    chart
+}
+
+/// Reconciles that each operator has ended, by how.
+fn reconciles(scenario: &str, data: &[ChartData]) -> Chart {
+    let name = |key: &SeriesKey| format!("{}: {}", key.label("controller"), key.label("result"));
+    let mut chart = by_variant(data, RECONCILES, name, ("reconciles", ValueKind::Counts), Style::Step);
+    chart.title = "Reconciles of operators".to_string();
+    chart.subtitle = format!("{scenario}. Ended since the process started, by how they ended");
     chart
 }
 

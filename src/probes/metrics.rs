@@ -11,7 +11,7 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 43] = [
+pub const NAMES: [&str; 47] = [
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_executing_seats",
@@ -25,6 +25,10 @@ pub const NAMES: [&str; 43] = [
     "apiserver_request_total",
     "controller_reconcile_errors_total",
     "controller_reconcile_total",
+    "controller_runtime_active_workers",
+    "controller_runtime_reconcile_errors_total",
+    charts::RECONCILES,
+    "controller_runtime_terminal_reconcile_errors_total",
     charts::DEPLOYMENT_DESIRED,
     charts::DEPLOYMENT_STATUS,
     "kube_deployment_status_replicas_available",

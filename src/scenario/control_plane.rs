@@ -187,6 +187,7 @@ impl World<'_> {
             events_client,
             election: None,
             clock: ClockPlan::default(),
+            runs_in: None,
         };
         let controllers = vec![
             ComponentPlan::ReplicaSet(queue(

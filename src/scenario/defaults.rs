@@ -86,6 +86,23 @@ pub const SCHEDULER_CLIENT: RateLimit = RateLimit { qps: 50.0, burst: 100 };
 /// Each kubelet's client, and another one for its Events.
 pub const KUBELET_CLIENT: RateLimit = RateLimit { qps: 50.0, burst: 100 };
 
+/// `maxConcurrentReconciles` of an operator.
+pub const OPERATOR_WORKERS: u32 = 1;
+/// Resync of an operator's informers.
+pub const OPERATOR_RESYNC: Span = Span::from_seconds(10 * 3600);
+/// What is left unsaid of an operator's own client limit: client-go's. Without any it has none.
+pub const OPERATOR_CLIENT: RateLimit = RateLimit { qps: 5.0, burst: 10 };
+/// First delay of a queue's limiter.
+pub const LIMITER_BASE: Span = Span::from_milliseconds(5);
+/// Longest delay of a queue's limiter.
+pub const LIMITER_MAX: Span = Span::from_seconds(1000);
+/// Bucket of a plain queue's limiter.
+pub const LIMITER_BUCKET: RateLimit = RateLimit { qps: 10.0, burst: 100 };
+/// First delay of an operator's back-off of its own.
+pub const ERROR_BACKOFF_BASE: Span = Span::from_milliseconds(500);
+/// Longest delay of it.
+pub const ERROR_BACKOFF_MAX: Span = Span::from_seconds(300);
+
 /// Latencies of requests and watches.
 pub fn latency() -> Latency {
     let constant = |span: Span| Distribution::Constant(span.0);
@@ -130,11 +147,13 @@ pub fn rows() -> Vec<Row> {
     rows.extend(physical_rows());
     rows.extend(api_load_rows());
     rows.extend(election_rows());
+    rows.extend(operator_rows());
     rows
 }
 
 const OURS: &str = "ours";
 const KUBERNETES: &str = "Kubernetes";
+const CONTROLLER_RUNTIME: &str = "controller-runtime";
 
 /// What API servers take on and can do.
 fn api_load_rows() -> Vec<Row> {
@@ -152,6 +171,45 @@ fn api_load_rows() -> Vec<Row> {
             "what a crowd costs, see docs/api-load.md",
         ),
         row("`spec.controlPlane.apiServer.lag`", Span::ZERO, OURS, "how far watch caches are behind etcd"),
+    ]
+}
+
+/// Operators of a scenario's own.
+fn operator_rows() -> Vec<Row> {
+    vec![
+        row("`spec.operators[].reconcile.takes`", RECONCILE_TIME, OURS, "computing time of an operator's reconcile"),
+        row(
+            "`spec.operators[].maxConcurrentReconciles`",
+            OPERATOR_WORKERS,
+            CONTROLLER_RUNTIME,
+            "workers of an operator",
+        ),
+        row("`spec.operators[].resync`", OPERATOR_RESYNC, CONTROLLER_RUNTIME, "resync of an operator's informers"),
+        row("`spec.operators[].queue`", "priority", CONTROLLER_RUNTIME, "queue of an operator"),
+        row(
+            "`spec.operators[].rateLimiter`",
+            format!("{LIMITER_BASE} to {LIMITER_MAX}"),
+            CONTROLLER_RUNTIME,
+            "first and longest delay of an object that fails",
+        ),
+        row(
+            "`spec.operators[].rateLimiter.qps`, `.burst`",
+            format!("{} with a plain queue, else none", limit(LIMITER_BUCKET)),
+            CONTROLLER_RUNTIME,
+            "bucket for all objects that are added through the limiter",
+        ),
+        row(
+            "`spec.operators[].client`",
+            format!("none; of what is given only in part {}", limit(OPERATOR_CLIENT)),
+            CONTROLLER_RUNTIME,
+            "client of an operator",
+        ),
+        row(
+            "`spec.operators[].errorBackoff`",
+            format!("{ERROR_BACKOFF_BASE} to {ERROR_BACKOFF_MAX} where it is given"),
+            OURS,
+            "a back-off of an operator's own",
+        ),
     ]
 }
 

@@ -9,6 +9,7 @@ use super::expectations::{self, ExpectationEntry};
 use super::faults::{self, FaultEntry};
 use super::flags::{FlagTable, Reader};
 use super::nodes::{self, NodeGroup};
+use super::operators::{self, OperatorEntry};
 use super::references::{self, ObjectRef};
 use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
@@ -44,6 +45,8 @@ pub struct ScenarioFile {
     pub nodes: Vec<NodeGroup>,
     /// `spec.controlPlane`.
     pub control_plane: ControlPlane,
+    /// `spec.operators`.
+    pub operators: Vec<OperatorEntry>,
     /// `spec.containers`.
     pub containers: Vec<ContainerEntry>,
     /// `spec.timeline`.
@@ -157,7 +160,7 @@ pub fn read(root: &Entry<'_>) -> ScenarioFile {
 }
 
 fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
-    spec.later(&["load", "queues", "operators", "network", "images", "plant", "loads"]);
+    spec.later(&["load", "queues", "network", "images", "plant", "loads"]);
     file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
@@ -175,6 +178,7 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     if let Some(fields) = spec.get("controlPlane").and_then(|entry| entry.fields()) {
         file.control_plane = control_plane(fields, file.version.unwrap_or(defaults::VERSION));
     }
+    file.operators = list(&mut spec, "operators", operators::read);
     file.containers = list(&mut spec, "containers", container);
     file.timeline = list(&mut spec, "timeline", timeline_item);
     file.faults = list(&mut spec, "faults", faults::read);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::yaml::Document;
-use crate::model::Kinds;
+use crate::model::{Kind, Kinds};
 
 /// Group and version of kinds whose scenario names none.
 pub const DEFAULT_GROUP: &str = "example.com/v1";
@@ -13,40 +13,62 @@ pub const DEFAULT_GROUP: &str = "example.com/v1";
 pub struct Known {
     /// Kinds of objects.
     pub kinds: Kinds,
+    /// Operators, as often as they are given.
+    pub operators: Vec<KnownOperator>,
+}
+
+/// An operator that a scenario brings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KnownOperator {
+    /// Its name: that of its process and of the component in it.
+    pub name: &'static str,
+    /// The kinds that it watches.
+    pub watches: Vec<Kind>,
 }
 
 impl Known {
     /// What is there without a scenario.
-    pub const BUILT_IN: &'static Known = &Known { kinds: Kinds::NONE };
+    pub const BUILT_IN: &'static Known = &Known { kinds: Kinds::NONE, operators: Vec::new() };
 
     /// What a scenario brings with its operators. What is wrong with them is said when they are read.
     pub(super) fn of(scenario: &Value, others: &[Document]) -> Known {
         let mut known = Known::default();
         let operators = scenario["spec"]["operators"].as_array().into_iter().flatten();
         for operator in operators {
-            known.ensure(&operator["of"], others);
-            for request in operator["reconcile"]["requests"].as_array().into_iter().flatten() {
-                known.ensure(&request["create"]["template"], others);
-            }
+            let requests = operator["reconcile"]["requests"].as_array().into_iter().flatten();
+            let templates = requests.map(|request| &request["create"]["template"]);
+            let named = std::iter::once(&operator["of"]).chain(templates);
+            let watches: Vec<Kind> = named.filter_map(|named| known.ensure(named, others)).collect();
+            // Components have names that last; a scenario makes them once for all its worlds.
+            known.operators.extend(
+                operator["name"]
+                    .as_str()
+                    .map(|name| KnownOperator { name: Box::leak(Box::<str>::from(name)), watches }),
+            );
         }
         known
     }
 
+    /// The name of an operator as it lasts.
+    pub fn operator(&self, name: &str) -> Option<&'static str> {
+        self.operators.iter().find(|known| known.name == name).map(|known| known.name)
+    }
+
     /// The kind that an operator names: `kind` and, where they are given, `apiVersion`, `plural` and `namespaced`.
-    fn ensure(&mut self, named: &Value, others: &[Document]) {
-        let Some(kind) = named["kind"].as_str().filter(|kind| is_kind(kind)) else { return };
+    fn ensure(&mut self, named: &Value, others: &[Document]) -> Option<Kind> {
+        let kind = named["kind"].as_str().filter(|kind| is_kind(kind))?;
         let definition = definition_of(kind, others);
         let names = definition.map(|definition| &definition["spec"]["names"]);
         let given = named["apiVersion"].as_str().map(str::to_string);
-        let is_built_in = given.is_none() && self.kinds.from_user(kind).is_some_and(|known| !known.is_custom());
-        if is_built_in {
-            return;
+        let built_in = self.kinds.iter().find(|known| !known.is_custom() && known.as_str() == kind);
+        if given.is_none() && built_in.is_some() {
+            return built_in;
         }
         let version = given.or_else(|| definition.and_then(version_of)).or_else(|| written(kind, others));
         let plural = named["plural"].as_str().or_else(|| names?["plural"].as_str());
         let scope = definition.and_then(|definition| definition["spec"]["scope"].as_str());
         let is_namespaced = named["namespaced"].as_bool().unwrap_or(scope != Some("Cluster"));
-        self.kinds.ensure(version.as_deref().unwrap_or(DEFAULT_GROUP), kind, plural, is_namespaced);
+        self.kinds.ensure(version.as_deref().unwrap_or(DEFAULT_GROUP), kind, plural, is_namespaced)
     }
 }
 

@@ -33,6 +33,8 @@ pub mod load;
 pub mod load_sweep;
 pub mod manifests;
 pub mod nodes;
+mod operator_plans;
+mod operators;
 pub mod references;
 mod replicas;
 pub mod resolve;

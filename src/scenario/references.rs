@@ -2,6 +2,7 @@
 
 use super::diagnostic::Code;
 use super::entry::Entry;
+use super::known::Known;
 use super::schema::shape::Special;
 use crate::model::{Kind, Kinds};
 use crate::rules::suggest;
@@ -94,7 +95,10 @@ pub const PROCESSES: &[(&str, &[Watcher])] = &[
 ];
 
 /// The kinds that a process, or one component of it, watches.
-pub fn watched(reference: &ProcessRef) -> Vec<Kind> {
+pub fn watched(reference: &ProcessRef, known: &Known) -> Vec<Kind> {
+    if let Some(operator) = known.operators.iter().find(|operator| operator.name == reference.process) {
+        return operator.watches.clone();
+    }
     let components = PROCESSES.iter().find(|(name, _)| *name == reference.process).map_or(&[][..], |(_, list)| list);
     let chosen =
         components.iter().filter(|(name, _)| reference.component.as_deref().is_none_or(|wanted| wanted == *name));
@@ -122,8 +126,11 @@ pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
     }
     let (head, tail) = text.split_once('/').map_or((text, None), |(head, tail)| (head, Some(tail)));
     let (name, number) = head.split_once('#').map_or((head, None), |(name, number)| (name, Some(number)));
-    let Some((_, components)) = PROCESSES.iter().find(|(known, _)| *known == name) else {
-        let help = suggest::help(name, PROCESSES.iter().map(|(known, _)| *known));
+    let operators = || entry.known.operators.iter().map(|operator| operator.name);
+    let of_operator = operators().find(|operator| *operator == name).map(|operator| [(operator, &[][..])]);
+    let built_in = PROCESSES.iter().find(|(known, _)| *known == name).map(|(_, components)| *components);
+    let Some(components) = of_operator.as_ref().map(|watcher| &watcher[..]).or(built_in) else {
+        let help = suggest::help(name, PROCESSES.iter().map(|(known, _)| *known).chain(operators()));
         entry.problem(Code::UnknownProcess, format!("no process `{name}` runs in this scenario"), help);
         return None;
     };

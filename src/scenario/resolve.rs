@@ -78,7 +78,7 @@ impl World<'_> {
             latency: file.control_plane.api_server.latency(),
             process_latency: Vec::new(),
             api_server: file.control_plane.api_server.settings(&settings.api_server),
-            processes: self.processes(&settings),
+            processes: self.processes(&settings).into_iter().chain(self.operator_processes(&known)).collect(),
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last, &mut notices),
@@ -91,7 +91,7 @@ impl World<'_> {
         }
     }
 
-    fn problem(&self, code: Code, path: &str, message: String) -> Diagnostic {
+    pub(super) fn problem(&self, code: Code, path: &str, message: String) -> Diagnostic {
         self.scenario.problem(code, path, Part::Value, message)
     }
 
@@ -185,6 +185,7 @@ impl World<'_> {
         let rest =
             self.manifests.iter().filter(|manifest| !matches!(manifest.object.kind, Kind::Namespace | Kind::Node));
         objects.extend(rest.map(value));
+        self.operator_objects(&mut known, &mut objects);
         (objects, known)
     }
 
@@ -214,7 +215,7 @@ impl World<'_> {
         ContainerTimes { rules: self.file.containers.iter().map(rule).collect(), ..defaults::containers() }
     }
 
-    fn check_object(&self, path: &str, object: &ObjectRef, known: &BTreeSet<ObjectRef>) {
+    pub(super) fn check_object(&self, path: &str, object: &ObjectRef, known: &BTreeSet<ObjectRef>) {
         if known.contains(object) {
             return;
         }

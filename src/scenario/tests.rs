@@ -12,7 +12,7 @@ use crate::model::{Distribution, Kind, Span};
 use crate::sim::plan::{DropStage, End, FaultAction, ResyncModel, ResyncPlan, When};
 
 const POD: &str = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
-const HEAD: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n";
+pub(super) const HEAD: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n";
 
 /// A folder with files, gone at the end of the test.
 pub(super) struct Folder(PathBuf);

@@ -80,6 +80,7 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         events_client: None,
         election: None,
         clock: ClockPlan::default(),
+        runs_in: None,
     };
     Plan {
         name: format!("queue-{workers}"),

@@ -8,6 +8,7 @@ use crate::client::controller::QueueController;
 use crate::client::process::Process;
 use crate::component::{Component, Informers, Outbox};
 use crate::controllers::consistency::Consistency;
+use crate::controllers::custom::Operator;
 use crate::controllers::deployment::DeploymentController;
 use crate::controllers::garbage_collector::GarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
@@ -59,6 +60,8 @@ impl World {
             some_host_paused: false,
             elections: plan.processes.iter().map(|_| None).collect(),
             leadership: Leadership::default(),
+            hosts_processes: plan.processes.iter().any(|process| process.runs_in.is_some()),
+            hosted: Map::default(),
             requests: Requests::default(),
             servers: Servers::new(&plan),
             next_record: 1,
@@ -171,6 +174,10 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         }
         ComponentPlan::GarbageCollector(queue) => {
             Box::new(QueueController::new(GarbageCollector::new(&plan.kinds), queue.clone(), now))
+        }
+        ComponentPlan::Operator(queue, operator) => {
+            let operator = Operator::new(operator.clone(), plan.start_at, &plan.kinds);
+            Box::new(QueueController::new(operator, queue.clone(), now))
         }
         ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
             cycle: scheduler.cycle.clone(),

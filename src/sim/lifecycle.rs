@@ -13,7 +13,7 @@ impl World {
     /// A process starts with empty memory: informers list, components begin when all lists are there.
     pub(super) fn process_starts(&mut self, process: ProcessIndex, cause: Cause) {
         // While a fault keeps the process down, its own start comes when that fault is over.
-        if self.processes[process].alive || self.is_held_down(process) {
+        if self.processes[process].alive || !self.has_container(process) || self.is_held_down(process) {
             return;
         }
         let clock = self.hosts[process].clock.monotonic(self.calendar.now());

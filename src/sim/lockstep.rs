@@ -87,6 +87,7 @@ fn process(name: &str, components: Vec<ComponentPlan>) -> ProcessPlan {
         events_client: None,
         election: None,
         clock: ClockPlan::default(),
+        runs_in: None,
     }
 }
 

@@ -17,6 +17,7 @@ mod dispatch;
 pub mod election;
 pub mod event;
 pub mod faults;
+mod hosted;
 pub mod hosts;
 pub mod invariants;
 pub mod leadership;

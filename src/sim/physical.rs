@@ -58,7 +58,12 @@ impl World {
 
     /// Whether a rule is for this pod: it names the pod, its controller, or its controller's controller.
     fn applies(&self, rule: &ContainerRule, notice: &ContainerNotice) -> bool {
-        let (kind, namespace, name) = &rule.of;
+        self.belongs_to(&rule.of, notice)
+    }
+
+    /// Whether the pod is this object, or its controller is, or its controller's controller.
+    pub(super) fn belongs_to(&self, owner: &(Kind, String, String), notice: &ContainerNotice) -> bool {
+        let (kind, namespace, name) = owner;
         if notice.pod.namespace != namespace.as_str() {
             return false;
         }
@@ -85,6 +90,9 @@ impl World {
             Some(words) => self.note_container(cause, &notice, words),
             None => cause,
         };
+        if matches!(notice.step, crate::component::ContainerStep::Stop { .. }) {
+            self.hosted_signal(&notice, cause);
+        }
         let event = ContainerEvent { owner, notice, cause };
         self.calendar.schedule(now + span, Nature::Work, Event::ContainerStep(Box::new(event)));
     }
@@ -93,6 +101,7 @@ impl World {
     pub(super) fn container_step(&mut self, step: ContainerEvent) {
         self.plant.finish(&step.notice, self.calendar.now());
         let record = self.note_container(step.cause, &step.notice, end_words(step.notice.step));
+        self.hosted_step(&step.notice, record);
         let (process, component) = step.owner;
         if self.processes[process].started {
             self.hand(process, component, Input::Container(step.notice), record);

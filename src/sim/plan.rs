@@ -11,6 +11,7 @@ pub use crate::client::leader_election::ElectionSettings;
 pub use crate::client::queue_settings::{
     HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
 };
+pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
     DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
@@ -173,6 +174,9 @@ pub struct ProcessPlan {
     pub request_timeout: Option<Span>,
     /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
     pub events_client: Option<RateLimit>,
+    /// It is the main program of the pods of this object, by kind, namespace and name: it starts and ends with a container
+    /// of theirs, and not by itself.
+    pub runs_in: Option<(Kind, String, String)>,
     /// How its replicas agree on who acts; `None` if each acts by itself.
     pub election: Option<ElectionPlan>,
     /// The clock of its host.
@@ -253,6 +257,8 @@ pub enum ComponentPlan {
     Deployment(QueuePlan),
     /// The garbage collector.
     GarbageCollector(QueuePlan),
+    /// An operator of the scenario's own.
+    Operator(QueuePlan, Arc<OperatorSettings>),
     /// kube-scheduler.
     Scheduler(SchedulerPlan),
     /// The kubelets of all nodes.

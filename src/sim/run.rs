@@ -154,7 +154,7 @@ impl World {
     pub(super) fn schedule_plan(&mut self) {
         let plan = self.plan.clone();
         // First, so that what people do and what faults strike at the very start finds processes.
-        for process in 0..self.processes.len() {
+        for process in (0..self.processes.len()).filter(|index| plan.processes[*index].runs_in.is_none()) {
             let event = Event::ProcessStart { process, cause: RecordId(1) };
             self.calendar.schedule(plan.start_at, Nature::Work, event);
         }

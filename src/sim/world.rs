@@ -9,7 +9,7 @@ use crate::engine::calendar::{Calendar, EventId};
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
 use crate::model::scheduling::SchedulingNote;
-use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time};
+use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time, Uid};
 use crate::plant::Plant;
 
 use super::client_calls::ClientCall;
@@ -40,6 +40,10 @@ pub struct World {
     pub(super) elections: Vec<Option<Election>>,
     pub(super) leadership: Leadership,
     pub(super) strikes: Strikes,
+    /// Whether any process of the plan runs in pods.
+    pub(super) hosts_processes: bool,
+    /// The processes that run in pods, by the pod's uid.
+    pub(super) hosted: Map<Uid, ProcessIndex>,
     pub(super) requests: Requests,
     pub(super) servers: Servers,
     pub(super) next_record: u64,

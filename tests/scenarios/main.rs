@@ -9,11 +9,17 @@ mod common;
 mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
+mod finalizer_stuck;
 mod leader_failover;
 mod lost_replicaset;
 mod ml_training;
+mod operator_500;
 mod quickstart;
+mod requeue_forever;
+mod restart_storm;
+mod rolling_operator;
 mod self_conflict;
+mod stale_controller;
 mod sweep_workers;
 
 use std::path::Path;

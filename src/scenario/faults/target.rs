@@ -112,7 +112,7 @@ pub(super) fn watch_target<'a>(fields: &mut Fields<'a>) -> impl FnOnce() -> Opti
 
 /// A kind that nobody there watches cannot be hit.
 pub(super) fn check_watched(to: &ProcessRef, kind: Kind, entry: &Entry<'_>) -> Option<()> {
-    let watched = references::watched(to);
+    let watched = references::watched(to, entry.known);
     if watched.contains(&kind) {
         return Some(());
     }

@@ -61,7 +61,7 @@ pub(super) fn delay(entry: &Entry<'_>) -> Option<Read> {
     if let (Some(kind), Some(entry)) = (kind, &kind_entry) {
         check_watched(&to, kind, entry)?;
     }
-    let kinds = kind.map_or_else(|| references::watched(&to), |kind| vec![kind]);
+    let kinds = kind.map_or_else(|| references::watched(&to, entry.known), |kind| vec![kind]);
     let notices = shared(&to, &kinds, "are delayed", entry);
     to.component = None;
     let shown = by_entry?.value.to_string().replace('"', "");
@@ -87,7 +87,7 @@ pub(super) fn reorder(entry: &Entry<'_>) -> Option<Read> {
         check_watched(&to, kind, item)?;
         kinds.push(kind);
     }
-    let all = if kinds.is_empty() { references::watched(&to) } else { kinds.clone() };
+    let all = if kinds.is_empty() { references::watched(&to, entry.known) } else { kinds.clone() };
     let notices = shared(&to, &all, "are reordered", entry);
     to.component = None;
     let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
@@ -141,7 +141,7 @@ fn streams(to: Option<Entry<'_>>, kind: Option<Entry<'_>>, what: &str, entry: &E
     if let (Some(of), Some(entry)) = (of, &kind) {
         check_watched(&reference, of, entry)?;
     }
-    let kinds = of.map_or_else(|| references::watched(&reference), |of| vec![of]);
+    let kinds = of.map_or_else(|| references::watched(&reference, entry.known), |of| vec![of]);
     let notices = shared(&reference, &kinds, what, entry);
     let words = of.map_or("all watches".to_string(), |of| format!("the watch of {}", of.info().plural));
     let text = format!("{words} of {}", written(&reference));

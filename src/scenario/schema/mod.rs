@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use self::shape::{Form, Mapping, Record, ShapeRef, Special};
 use super::diagnostic::{Diagnostics, Source};
 use super::entry::Entry;
+use super::known::Known;
 use super::{defaults, file, load, sweep, yaml};
 
 /// Address by which the schema calls itself.
@@ -34,7 +35,8 @@ fn record() -> Record {
         let mut problems = Diagnostics::default();
         for document in yaml::parse(&source, &mut problems) {
             let collected = RefCell::new(std::mem::take(&mut problems));
-            let root = Entry::recorded(&document, &collected, record.clone());
+            let known = Known::of(&document.value, &[]);
+            let root = Entry::recorded(&document, &collected, record.clone()).among(&known);
             file::read(&root);
             let spec = &document.value["spec"];
             if !spec["include"].is_null() {

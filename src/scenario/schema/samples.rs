@@ -68,6 +68,34 @@ spec:
   containers:
   - {of: deployment/api, pull: {uniform: [2s, 5s]}, start: {lognormal: {p50: 3s, p99: 12s}}, ready: {exponential: 1s}}
   - {of: deployment/api, start: {normal: {mean: 1s, sd: 100ms}}, stop: {choice: [1s, {weight: 3, of: 2s}]}}
+  operators:
+  - name: database-operator
+    of: {kind: Database, apiVersion: example.com/v1, plural: databases, namespaced: true, count: 5, namespace: shop, spec: {size: 3}}
+    reconcile:
+      takes: 200ms
+      requests:
+      - get
+      - {list: pods}
+      - {update-status: {phase: Ready}}
+      - create: {count: 3, names: random, waitForDeletion: true, template: {kind: Pod, spec: {containers: [{name: a, image: b}]}}}
+      - create: {count: spec.replicas, template: {kind: Database}}
+      fails:
+      - {object: database-4, probability: 0.5, from: 1m, until: 2m, error: connection refused, terminal: true}
+      - {dependency: postgres, from: 1m, for: 2m}
+      requeueAfter: 1m
+    maxConcurrentReconciles: 5
+    queue: priority
+    rateLimiter: {base: 5ms, max: 1000s, qps: 10, burst: 100}
+    adds: plain
+    errorBackoff: {base: 500ms, max: 5m}
+    generationChangedPredicate: true
+    expectations: true
+    resync: 10h
+    client: {qps: 20, burst: 30}
+    replicas: 2
+    leaderElection: *election
+    clocks: *clocks
+  - {name: other, of: {kind: Database}, runsIn: deployment/api, reconcile: {requeue: true}}
   timeline:
   - {name: loss, at: 2m, kubectl: delete pod -l app=api, pick: 1}
   faults:

@@ -110,6 +110,9 @@ fn versions() -> Value {
     json!({"description": "A version of Kubernetes that is followed.", "enum": all})
 }
 
+/// A process that a scenario brings, as references name it.
+const OWN_PROCESS: &str = "[a-z0-9][-a-z0-9.]*(#[0-9]+)?(/[a-z0-9][-a-z0-9.]*)?";
+
 /// Processes and their components as references name them.
 fn processes() -> Value {
     let mut patterns = Vec::new();
@@ -122,7 +125,8 @@ fn processes() -> Value {
     }
     json!({
         "description": "A process that runs in this scenario, or a controller in one.",
-        "type": "string", "pattern": format!("^({})$", patterns.join("|")), "examples": examples,
+        // Operators of the scenario's own are processes, too.
+        "type": "string", "pattern": format!("^({}|{OWN_PROCESS})$", patterns.join("|")), "examples": examples,
     })
 }
 
@@ -136,7 +140,10 @@ fn kinds() -> Value {
             seen.push(word);
         }
     });
-    json!({"description": "A kind of object that is simulated.", "enum": seen})
+    json!({
+        "description": "A kind of object that is simulated: one of the examples, or one that an operator brings.",
+        "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]*(\\.[-a-z0-9.]+)?$", "examples": seen,
+    })
 }
 
 fn flags(table: FlagTable) -> Value {
