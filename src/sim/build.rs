@@ -28,7 +28,7 @@ use super::event::ProcessIndex;
 use super::faults::Faults;
 use super::hosts::Host;
 use super::leadership::Leadership;
-use super::lockstep::PodDouble;
+use super::lockstep::{KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
@@ -45,6 +45,7 @@ impl World {
         let mut api = ApiServer::new(Naming::new(plan.names_by_counter));
         api.kinds = plan.kinds.clone();
         api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
+        api.is_recorded_double = plan.transport.is_some();
         let last_expectation = super::plan::last_bound(&plan);
         let mut world = World {
             calendar: Calendar::new(plan.start_at),
@@ -57,6 +58,7 @@ impl World {
             some_host_paused: false,
             elections: plan.processes.iter().map(|_| None).collect(),
             leadership: Leadership::default(),
+            transport: Transport::new(&plan),
             requests: Requests::default(),
             servers: Servers::new(&plan),
             next_record: 1,
@@ -200,5 +202,8 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
+        ComponentPlan::KubeletDouble(double) => Box::new(KubeletDouble::new(double.clone())),
+        ComponentPlan::OwnerDouble => Box::new(OwnerDouble::new()),
+        ComponentPlan::UserDouble(actions) => Box::new(UserDouble::new(plan.start_at, actions.clone())),
     }
 }

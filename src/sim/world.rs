@@ -18,6 +18,7 @@ use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::Faults;
 use super::hosts::Host;
 use super::leadership::Leadership;
+use super::lockstep::Transport;
 use super::plan::Plan;
 use super::servers::{AtServer, Servers};
 
@@ -39,6 +40,8 @@ pub struct World {
     /// What each running process does in its election.
     pub(super) elections: Vec<Option<Election>>,
     pub(super) leadership: Leadership,
+    /// How requests and watch events travel in a recording.
+    pub(super) transport: Option<Transport>,
     pub(super) requests: Requests,
     pub(super) servers: Servers,
     pub(super) next_record: u64,
