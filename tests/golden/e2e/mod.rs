@@ -21,8 +21,17 @@ use watcher::Watcher;
 const COMPONENTS: &[&str] = &["deployment", "replicaset", "scheduler"];
 
 /// The families whose issue has begun, with the function that replays them.
-pub const FAMILIES_BEGUN: &[(&str, Reader)] =
-    &[("deployment", replay), ("rollout", replay), ("conflicts", replay), ("crash", replay)];
+pub const FAMILIES_BEGUN: &[(&str, Reader)] = &[
+    ("deployment", replay),
+    ("rollout", replay),
+    ("conflicts", replay),
+    ("crash", replay),
+    ("watch-faults", replay),
+    ("api-errors", replay),
+    ("mixed", replay),
+];
+/// Those of them in which a case counts only when all its actions and faults can be replayed.
+const PARTLY: [&str; 3] = ["watch-faults", "api-errors", "mixed"];
 
 thread_local! {
     /// What was counted beside agreement since [`take_second`] was asked last.
@@ -75,6 +84,9 @@ pub fn reader_of(case: &Value, families_begun: &[(&str, Reader)]) -> Result<Opti
         if !COMPONENTS.contains(&name) {
             return Ok(None);
         }
+    }
+    if PARTLY.contains(&family) && lockstep::plan_of_system_case(case).is_err() {
+        return Ok(None);
     }
     Ok(families_begun.iter().find(|(begun, _)| *begun == family).map(|(_, reader)| *reader))
 }
