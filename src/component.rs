@@ -9,7 +9,7 @@ use crate::model::api::ObjectSelector;
 use crate::model::record::Detail;
 use crate::model::scheduling::SchedulingNote;
 use crate::model::{
-    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Span, Time, Uid,
+    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Rv, Span, Time, Uid,
 };
 
 pub use crate::client::informers::Informers;
@@ -245,6 +245,8 @@ pub struct Part {
     pub key: Key,
     /// Its uid.
     pub uid: Uid,
+    /// Which version of it the reporter had in hand; 0 where that plays no part.
+    pub version: Rv,
     /// The part, e.g. `spec.containers{web}`; empty for all of it.
     pub field_path: Name,
 }
@@ -285,6 +287,8 @@ pub enum Effect {
         regarding: Key,
         /// Its uid.
         uid: Uid,
+        /// Which version of it the reporter had in hand; 0 where that plays no part.
+        version: Rv,
         /// The part of it that is meant, e.g. `spec.containers{web}`; empty for all of it.
         field_path: Name,
         /// Normal or Warning.
@@ -372,8 +376,9 @@ impl Outbox {
 
     /// Reports a Kubernetes Event about an object.
     pub fn event(&mut self, regarding: &Object, event_type: EventType, reason: &'static str, message: String) {
-        let (key, uid) = (regarding.key(), regarding.meta().uid.clone());
-        self.event_from(ClientRow(0), key, uid, event_type, reason, message);
+        let (key, meta) = (regarding.key(), regarding.meta());
+        let part = Part { key, uid: meta.uid.clone(), version: meta.resource_version, field_path: Name::EMPTY };
+        self.part_event_from(ClientRow(0), part, event_type, reason, message);
     }
 
     /// Reports a Kubernetes Event from the client of this row.
@@ -386,7 +391,8 @@ impl Outbox {
         reason: &'static str,
         message: String,
     ) {
-        self.part_event_from(row, Part { key: regarding, uid, field_path: Name::EMPTY }, event_type, reason, message);
+        let part = Part { key: regarding, uid, version: Rv(0), field_path: Name::EMPTY };
+        self.part_event_from(row, part, event_type, reason, message);
     }
 
     /// Reports a Kubernetes Event about a part of an object from the client of this row.
@@ -398,8 +404,8 @@ impl Outbox {
         reason: &'static str,
         message: String,
     ) {
-        let Part { key: regarding, uid, field_path } = part;
-        self.push(Effect::Event { row, regarding, uid, field_path, event_type, reason, message });
+        let Part { key: regarding, uid, version, field_path } = part;
+        self.push(Effect::Event { row, regarding, uid, version, field_path, event_type, reason, message });
     }
 
     /// Starts a step of a container.

@@ -21,6 +21,8 @@ pub struct LogEntry {
     pub object: Object,
     /// Whether the object is gone.
     pub deleted: bool,
+    /// How many writes of the object came before, where they are counted.
+    pub nth: u32,
 }
 
 /// The log of one kind. Entries have absolute numbers, so that cursors survive compaction.
@@ -79,6 +81,8 @@ pub struct Etcd {
     kind_revision: [Rv; Kind::COUNT],
     /// The kinds of custom resources that it has held, in order.
     custom_kinds: Vec<Kind>,
+    /// Writes of each object, where they are counted.
+    writes: Option<Map<Key, u32>>,
 }
 
 impl Etcd {
@@ -92,7 +96,13 @@ impl Etcd {
             last_write: Time::default(),
             kind_revision: [Rv(0); Kind::COUNT],
             custom_kinds: Vec::new(),
+            writes: None,
         }
+    }
+
+    /// An empty store that counts the writes of each object.
+    pub(super) fn with_counted_writes() -> Etcd {
+        Etcd { writes: Some(Map::default()), ..Etcd::new() }
     }
 
     /// The newest revision.
@@ -152,6 +162,7 @@ impl Etcd {
             old,
             object: object.clone(),
             deleted: false,
+            nth: 0,
         });
         object
     }
@@ -178,6 +189,7 @@ impl Etcd {
             old: Some(old),
             object: last.clone(),
             deleted: true,
+            nth: 0,
         });
         Some(last)
     }
@@ -195,8 +207,13 @@ impl Etcd {
         self.revision
     }
 
-    fn append(&mut self, entry: LogEntry) {
+    fn append(&mut self, mut entry: LogEntry) {
         let kind = entry.object.kind();
+        if let Some(writes) = &mut self.writes {
+            let count = writes.entry(entry.object.key()).or_insert(0);
+            *count += 1;
+            entry.nth = *count;
+        }
         self.kind_revision[kind.index()] = entry.rv;
         if !matches!(kind, Kind::Event | Kind::Lease) {
             self.last_write = entry.committed_at;
@@ -214,6 +231,13 @@ impl Etcd {
     pub(super) fn log_entry(&self, kind: Kind, number: u64) -> Option<&LogEntry> {
         let log = &self.logs[kind.index()];
         log.entries.get(usize::try_from(number.checked_sub(log.first)?).ok()?)
+    }
+
+    /// The log entries of a kind from this number on, and the number after the last: for observers.
+    pub fn changes_since(&self, kind: Kind, number: u64) -> (impl Iterator<Item = &LogEntry>, u64) {
+        let log = &self.logs[kind.index()];
+        let skipped = usize::try_from(number.saturating_sub(log.first)).unwrap_or(usize::MAX);
+        (log.entries.iter().skip(skipped), self.log_end(kind))
     }
 
     /// The log entries of a kind that were committed after an instant, newest first, as far as it goes back.

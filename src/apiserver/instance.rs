@@ -20,6 +20,9 @@ pub struct ApiServer {
     pub kinds: Kinds,
     /// Pods that may exist until an instant: refused creates of the controller recordings.
     pub pod_limit: Option<(usize, Time)>,
+    /// It behaves as the API double of the whole-system recordings: a pod that goes at once goes in one write instead of
+    /// two, and a write of the status leaves metadata as they are.
+    pub is_recorded_double: bool,
 }
 
 /// A watch's next entry that its client will see.
@@ -29,19 +32,22 @@ pub struct NextEntry {
     pub committed_at: Time,
     /// Its version.
     pub rv: Rv,
+    /// How many writes of its object came before, where they are counted.
+    pub nth: u32,
 }
 
 impl ApiServer {
     /// An empty cluster.
     pub fn new(naming: Naming) -> ApiServer {
         ApiServer {
-            etcd: Etcd::new(),
+            etcd: if naming.is_by_counter() { Etcd::with_counted_writes() } else { Etcd::new() },
             naming,
             admitted_specs: AdmittedSpecs::default(),
             watches: Map::default(),
             next_watch: 1,
             kinds: Kinds::default(),
             pod_limit: None,
+            is_recorded_double: false,
         }
     }
 
@@ -268,7 +274,7 @@ impl ApiServer {
                 return None;
             }
             if watch::visible(entry, &watch.selector).is_some() {
-                return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv });
+                return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv, nth: entry.nth });
             }
             watch.cursor += 1;
         }

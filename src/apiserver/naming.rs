@@ -27,6 +27,11 @@ impl Naming {
         Naming { by_counter, created: Map::default(), uids: 0 }
     }
 
+    /// Whether names are given by counter.
+    pub fn is_by_counter(&self) -> bool {
+        self.by_counter
+    }
+
     /// The next name for this prefix. Call again when it is taken.
     pub fn next_name(&mut self, prefix: &Name, namespace: &Name, draws: &mut dyn Draws) -> Name {
         let count = self.created.entry(Name::new(format!("{namespace}/{prefix}"))).or_insert(0);

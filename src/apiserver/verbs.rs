@@ -183,6 +183,10 @@ impl ApiServer {
         let mut merged = new.clone();
         keep_server_fields(&mut merged, &stored);
         keep_spec(&mut merged, &stored);
+        truncate_times(&mut merged);
+        if self.is_recorded_double {
+            *merged.meta_mut() = stored.meta().clone();
+        }
         if let (Object::Deployment(merged), Object::Deployment(stored)) = (&mut merged, &stored) {
             Rc::make_mut(merged).meta.labels = stored.meta.labels.clone();
         }
@@ -331,6 +335,11 @@ impl ApiServer {
         match pods::deletion(pod, grace_seconds, writer.now) {
             pods::DeletionStep::Nothing => Answer::Object(Object::Pod(pod.clone())),
             pods::DeletionStep::Mark(marked) => Answer::Object(self.etcd.put(marked.into(), writer.now, writer.cause)),
+            pods::DeletionStep::MarkAndRemove(_) if self.is_recorded_double => {
+                let key = Object::Pod(pod.clone()).key();
+                let removed = self.etcd.remove(&key, writer.now, writer.cause);
+                Answer::Object(removed.unwrap_or_else(|| pod.clone().into()))
+            }
             pods::DeletionStep::MarkAndRemove(marked) => {
                 let stored = self.etcd.put(marked.into(), writer.now, writer.cause);
                 let removed = self.etcd.remove(&stored.key(), writer.now, writer.cause);
@@ -402,6 +411,19 @@ impl ApiServer {
 /// Kinds whose `metadata.generation` counts changes of the spec.
 fn has_generation(kind: Kind) -> bool {
     matches!(kind, Kind::Pod | Kind::ReplicaSet | Kind::Deployment | Kind::Custom(_))
+}
+
+/// Times are written to whole seconds, whatever the writer's memory holds.
+fn truncate_times(object: &mut Object) {
+    let conditions = match object {
+        Object::ReplicaSet(set) => &mut Rc::make_mut(set).status.conditions,
+        Object::Deployment(deployment) => &mut Rc::make_mut(deployment).status.conditions,
+        _ => return,
+    };
+    for condition in conditions {
+        condition.last_transition = condition.last_transition.truncated_to_seconds();
+        condition.last_update = condition.last_update.map(Time::truncated_to_seconds);
+    }
 }
 
 /// A new object has no status of the client's making.

@@ -13,7 +13,7 @@ use crate::model::{Action, ApiResult, Cause, Distribution, Key, Map, RecordId, S
 use super::controller_queue::ControllerQueue;
 use super::priority_queue::LOW_PRIORITY;
 use super::queue_settings::{HandlerAdd, QueueSettings, WorkerLoop};
-use super::reconciler::{Enqueue, Outcome, Reconciler, Step};
+use super::reconciler::{Enqueue, HANDLER_CALL, Outcome, Reconciler, Step};
 use super::workqueue::{Added, AddedLater, Got, Taken};
 
 const WAKE: u64 = 0;
@@ -369,6 +369,14 @@ impl<R: Reconciler + 'static> Component for QueueController<R> {
                 let priority = priority_of(&delta);
                 for enqueue in batch.drain(..) {
                     self.enqueue(enqueue, priority, ctx);
+                }
+                self.batch = batch;
+            }
+            Input::Reply { token: HANDLER_CALL, result } => {
+                let mut batch = std::mem::take(&mut self.batch);
+                self.reconciler.handler_answered(result, ctx, &mut batch);
+                for enqueue in batch.drain(..) {
+                    self.enqueue(enqueue, 0, ctx);
                 }
                 self.batch = batch;
             }

@@ -2,11 +2,13 @@
 //!
 //! Upstream: client-go/tools/record/{event.go,events_cache.go}, v0.36: ten alike within ten minutes become one
 //! "(combined from similar events)", a source may send 25 about one object and then one each five minutes, equal events
-//! become a PATCH of the count.
+//! become a PATCH of the count. The scheduler's recorder is the newer one of client-go/tools/events/event_broadcaster.go:
+//! equal events about one version of an object make a series, of which the first and the second are sent, and nothing waits
+//! for the answer to anything.
 
 use std::collections::VecDeque;
 
-use crate::model::{Cause, EventType, Key, KubeEvent, Meta, Name, Patch, Request, Set, Span, Time, Uid};
+use crate::model::{Cause, EventType, Key, KubeEvent, Map, Meta, Name, Patch, Request, Rv, Set, Span, Time, Uid};
 
 use super::recency_map::RecencyMap;
 use super::token_bucket::TokenBucket;
@@ -14,6 +16,8 @@ use super::token_bucket::TokenBucket;
 const MAX_ALIKE: usize = 10;
 const ALIKE_WINDOW: Span = Span::from_seconds(600);
 const SPAM_BURST: u32 = 25;
+/// A series without a further event for so long is over.
+const SERIES_END: Span = Span::from_seconds(360);
 const SPAM_QPS: f64 = 1.0 / 300.0;
 /// Entries each of the recorder's memories holds (upstream: `maxLruCacheEntries`).
 const REMEMBERED: usize = 4_096;
@@ -25,6 +29,8 @@ pub struct Report {
     pub regarding: Key,
     /// Its uid.
     pub uid: Uid,
+    /// Which version of it the reporter had in hand (looked at where Events make series).
+    pub version: Rv,
     /// The part of it that is meant, e.g. `spec.containers{web}`; empty for all of it.
     pub field_path: Name,
     /// Normal or Warning.
@@ -64,6 +70,19 @@ pub struct EventRecorder {
     waiting: VecDeque<(Cause, Request)>,
     in_flight: bool,
     last_stamp: i64,
+    /// Series by what makes events equal there; `None` for the older recorder.
+    series: Option<Map<SeriesKey, Series>>,
+}
+
+type SeriesKey = (AlikeKey, Rv);
+
+/// Equal events: the Event that was created, whether a second one was seen, and when the last.
+#[derive(Clone, Debug)]
+struct Series {
+    key: Key,
+    message: Name,
+    is_series: bool,
+    last: Time,
 }
 
 impl EventRecorder {
@@ -77,12 +96,21 @@ impl EventRecorder {
             waiting: VecDeque::new(),
             in_flight: false,
             last_stamp: i64::MIN,
+            series: None,
         }
+    }
+
+    /// A recorder of events.k8s.io, whose equal events make series.
+    pub fn in_series(source: Name) -> EventRecorder {
+        EventRecorder { series: Some(Map::default()), ..EventRecorder::new(source) }
     }
 
     /// Takes a report; what has to be sent waits for [`EventRecorder::next_request`].
     pub fn report(&mut self, report: Report, now: Time, cause: Cause) {
         let alike_key = (report.uid.clone(), report.regarding.name.clone(), report.event_type, report.reason);
+        if self.series.is_some() {
+            return self.report_in_series(alike_key, report, now, cause);
+        }
         let (message, same_key) = self.aggregate(alike_key, &report.message, &report.field_path, now);
         let observed = self.observed.entry(&same_key, Observed::default);
         // An event that the spam filter stops counts all the same.
@@ -104,6 +132,30 @@ impl EventRecorder {
         let request = Request::Create(event.into());
         self.observed.entry(&same_key, Observed::default).key = Some(request.key());
         self.waiting.push_back((cause, request));
+    }
+
+    /// DIVERGES: upstream looks at its series every six minutes, tells the last count of those that ended and forgets those
+    /// older than that; here an old one is forgotten when it is met, and its last count is not told.
+    fn report_in_series(&mut self, alike_key: AlikeKey, report: Report, now: Time, cause: Cause) {
+        let series_key = (alike_key, report.version);
+        let known = self.series.as_mut().and_then(|series| series.get_mut(&series_key));
+        match known.filter(|series| now - series.last <= SERIES_END) {
+            Some(series) => {
+                series.last = now;
+                if !series.is_series {
+                    series.is_series = true;
+                    let patch = Patch::EventCount { count: 2, message: series.message.clone() };
+                    self.waiting.push_back((cause, Request::Patch { key: series.key.clone(), patch }));
+                }
+            }
+            None => {
+                let message = report.message.clone();
+                let request = Request::Create(self.event(report, message.clone(), 1, now).into());
+                let series = Series { key: request.key(), message, is_series: false, last: now };
+                self.series.get_or_insert_default().insert(series_key, series);
+                self.waiting.push_back((cause, request));
+            }
+        }
     }
 
     fn event(&mut self, report: Report, message: Name, count: i32, now: Time) -> KubeEvent {
@@ -151,13 +203,13 @@ impl EventRecorder {
         (Name::from(format!("(combined from similar events): {message}")), (key, Name::EMPTY, Name::EMPTY))
     }
 
-    /// The next request to send, if none is in flight: a recorder sends one after the other.
+    /// The next request to send, if none is in flight: the older recorder sends one after the other.
     pub fn next_request(&mut self) -> Option<(Cause, Request)> {
         if self.in_flight {
             return None;
         }
         let next = self.waiting.pop_front()?;
-        self.in_flight = true;
+        self.in_flight = self.series.is_none();
         Some(next)
     }
 
@@ -186,6 +238,7 @@ mod tests {
         let report = Report {
             regarding: Key::new(Kind::ReplicaSet, "default", "web"),
             uid: Name::new("u1"),
+            version: Rv(0),
             field_path: Name::EMPTY,
             event_type: EventType::Normal,
             reason,
@@ -242,6 +295,7 @@ mod tests {
             let report = Report {
                 regarding: Key::new(Kind::Pod, "default", "web-1"),
                 uid: Name::new("u1"),
+                version: Rv(0),
                 field_path: Name::new(path),
                 event_type: EventType::Normal,
                 reason: "Started",
@@ -263,11 +317,41 @@ mod tests {
     }
 
     #[test]
+    fn the_second_of_a_series_is_told_and_no_more() {
+        let mut recorder = EventRecorder::in_series(Name::new("default-scheduler"));
+        let mut report = |version, second: i64| {
+            let report = Report {
+                regarding: Key::new(Kind::Pod, "default", "web-1"),
+                uid: Name::new("u1"),
+                version: Rv(version),
+                field_path: Name::EMPTY,
+                event_type: EventType::Warning,
+                reason: "FailedScheduling",
+                message: Name::from(format!("at {second}")),
+            };
+            recorder.report(report, Time(second * 1_000_000_000), Cause::default());
+            recorder.next_request().map(|(_, request)| request)
+        };
+        assert!(matches!(report(1, 0), Some(Request::Create(_))));
+        // The same version: a series, with the words of the first.
+        let second = report(1, 5);
+        let Some(Request::Patch { patch: Patch::EventCount { count: 2, message }, .. }) = &second else {
+            panic!("{second:?}")
+        };
+        assert_eq!(*message, "at 0");
+        assert!(report(1, 6).is_none());
+        // Another version of the pod, and a series that has been over for more than 360 s.
+        assert!(matches!(report(2, 7), Some(Request::Create(_))));
+        assert!(matches!(report(1, 367), Some(Request::Create(_))));
+    }
+
+    #[test]
     fn one_request_is_in_flight_at_a_time() {
         let mut recorder = recorder();
         let report = |reason| Report {
             regarding: Key::new(Kind::ReplicaSet, "default", "web"),
             uid: Name::new("u1"),
+            version: Rv(0),
             field_path: Name::EMPTY,
             event_type: EventType::Normal,
             reason,

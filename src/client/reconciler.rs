@@ -11,6 +11,9 @@ use std::fmt::Debug;
 use crate::component::{Context, Delta, MetricSink, WatchSpec};
 use crate::model::{ApiResult, Key, Request, Span, Time};
 
+/// Token of requests that a handler sends by itself, outside of any reconcile.
+pub const HANDLER_CALL: u64 = u64::MAX;
+
 /// A controller around a work queue of keys.
 pub trait Reconciler: Clone {
     /// What a reconcile remembers between its steps.
@@ -24,6 +27,9 @@ pub trait Reconciler: Clone {
 
     /// A handler was called: push the keys to look at. May keep its own books (expectations).
     fn observe(&mut self, delta: &Delta, ctx: &mut Context<'_>, keys: &mut Vec<Enqueue>);
+
+    /// A request that a handler sent with the token [`HANDLER_CALL`] was answered: push the keys to look at.
+    fn handler_answered(&mut self, _result: ApiResult, _ctx: &mut Context<'_>, _keys: &mut Vec<Enqueue>) {}
 
     /// A worker took the key: read the caches, decide, say what to send.
     fn begin(&mut self, key: &Key, ctx: &mut Context<'_>) -> Step<Self::State>;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
+use crate::client::reconciler::{Enqueue, HANDLER_CALL, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, Draws, Effect, Informers, Outbox, Purpose, Sensors};
 use crate::model::api::ObjectSelector;
 use crate::model::{Answer, ApiResult, Key, Kind, Name, Object, Patch, RecordId, Request, Rv, Time, Uid};
@@ -16,6 +16,8 @@ pub struct Script<R: Reconciler> {
     pub log: Vec<String>,
     version: u64,
     created: u64,
+    /// What a handler asks for by itself.
+    handler_call: Option<Request>,
 }
 
 struct Nothing;
@@ -41,7 +43,7 @@ impl<R: Reconciler> Script<R> {
         for kind in [Kind::Deployment, Kind::ReplicaSet, Kind::Pod] {
             informers.ensure(kind, &ObjectSelector::everything());
         }
-        Script { reconciler, informers, now, log: Vec::new(), version: 100, created: 0 }
+        Script { reconciler, informers, now, log: Vec::new(), version: 100, created: 0, handler_call: None }
     }
 
     /// Puts an object into its cache and calls the handler; returns the keys it pushed.
@@ -66,6 +68,11 @@ impl<R: Reconciler> Script<R> {
         let delta = Delta { change, is_resync: false, is_initial: false };
         let mut keys = Vec::new();
         self.with_context(|reconciler, ctx| reconciler.observe(&delta, ctx, &mut keys));
+        while let Some(Request::List { kind, selector, .. }) = self.handler_call.take() {
+            let items = self.informers.list(kind).into_iter().filter(|object| selector.matches(object)).cloned();
+            let answer = Answer::List { items: items.collect(), resource_version: Rv(self.version) };
+            self.with_context(|reconciler, ctx| reconciler.handler_answered(Ok(answer), ctx, &mut keys));
+        }
         keys
     }
 
@@ -121,6 +128,7 @@ impl<R: Reconciler> Script<R> {
         for (_, effect) in out.effects {
             match effect {
                 Effect::Event { reason, message, .. } => self.log.push(format!("event {reason}: {message}")),
+                Effect::Request { request, token: HANDLER_CALL, .. } => self.handler_call = Some(request),
                 other => panic!("a reconciler has no business with {other:?}"),
             }
         }

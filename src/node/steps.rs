@@ -6,7 +6,7 @@ use super::rows::{NodeRow, PodRow};
 use super::startup::{self, ImagePlan};
 use super::{Progress, containers, termination};
 use crate::component::{ClientRow, ContainerNotice, ContainerStep, Context, Part};
-use crate::model::{EventType, Map, Name, Span, Time, Uid};
+use crate::model::{EventType, Map, Name, Rv, Span, Time, Uid};
 
 /// The clients of the node with this index: for status writes and for Kubernetes Events.
 pub fn client_rows(row: usize) -> (ClientRow, ClientRow) {
@@ -94,7 +94,7 @@ pub(super) fn container_event(
     let list = if index < spec.init_containers.len() { "initContainers" } else { "containers" };
     let field_path = Name::from(format!("spec.{list}{{{name}}}"));
     let (_, events) = client_rows(pod.row);
-    let part = Part { key: pod.key.clone(), uid: pod.uid(), field_path };
+    let part = Part { key: pod.key.clone(), uid: pod.uid(), version: Rv(0), field_path };
     ctx.out.part_event_from(events, part, event_type, reason, message);
 }
 

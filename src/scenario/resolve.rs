@@ -86,6 +86,7 @@ impl World<'_> {
             gates: self.gates(&settings),
             model: file.model.options,
             admission_limit: None,
+            transport: None,
             names_by_counter: false,
             notices,
         }

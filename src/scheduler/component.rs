@@ -15,7 +15,7 @@ use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, schedule_pod};
 use crate::component::{
-    Change, ClientRow, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
+    Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
 };
 use crate::engine::calendar::Nature;
 use crate::model::api::{Field, FieldRequirement, ObjectSelector};
@@ -142,6 +142,12 @@ impl Scheduler {
                 }
             }
             Change::Deleted { last: Object::Node(last), .. } => self.cache.remove_node(&last.meta.name),
+            Change::Added(Object::ReplicaSet(set)) | Change::Updated { new: Object::ReplicaSet(set), .. } => {
+                self.cache.set_owner(&Object::ReplicaSet(set.clone()).key(), set.spec.selector.clone());
+            }
+            Change::Deleted { last: Object::ReplicaSet(last), .. } => {
+                self.cache.remove_owner(&Object::ReplicaSet(last).key());
+            }
             Change::Added(Object::Pod(pod)) => self.pod_added(&pod, ctx),
             Change::Updated { old: Object::Pod(old), new: Object::Pod(new) } => {
                 if old.meta.uid != new.meta.uid {
@@ -378,8 +384,8 @@ impl Scheduler {
             // It is gone, or bound after all.
             _ => self.queue.done(&uid),
         }
-        let (key, note) = (key_of(&attempted.pod), truncated_note(&message));
-        ctx.out.event_from(ClientRow(0), key, uid, EventType::Warning, "FailedScheduling", note);
+        let (about, note) = (Object::Pod(attempted.pod.clone()), truncated_note(&message));
+        ctx.out.event(&about, EventType::Warning, "FailedScheduling", note);
         patch_condition(&attempted, reason, message, ctx);
     }
 
@@ -473,6 +479,7 @@ impl Component for Scheduler {
         vec![
             WatchSpec { kind: Kind::Pod, selector: pods, resync: HandlerResync::Never },
             WatchSpec { kind: Kind::Node, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
+            WatchSpec { kind: Kind::ReplicaSet, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
         ]
     }
 

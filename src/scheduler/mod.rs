@@ -6,7 +6,7 @@
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
-//! Not modelled yet: host ports, volumes, topology spread, inter-pod affinity, image locality, preemption (see
+//! Not modelled yet: host ports, volumes, topology spread but for the default constraints, inter-pod affinity, image locality, preemption (see
 //! [`post_filter`]), nominated pods of others, resource claims, extenders, several profiles.
 
 pub mod cache;

@@ -104,6 +104,7 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         gates: KubernetesVersion::V1_36.gates(),
         model: ModelOptions::default(),
         admission_limit: None,
+        transport: None,
         names_by_counter: false,
         notices: Vec::new(),
     }

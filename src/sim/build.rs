@@ -29,7 +29,7 @@ use super::event::ProcessIndex;
 use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
-use super::lockstep::PodDouble;
+use super::lockstep::{KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::resyncs::Onlooker;
 use super::servers::Servers;
@@ -47,13 +47,17 @@ impl World {
         let mut api = ApiServer::new(Naming::new(plan.names_by_counter));
         api.kinds = plan.kinds.clone();
         api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
+        api.is_recorded_double = plan.transport.is_some();
         let last_expectation = super::plan::last_bound(&plan);
         let mut world = World {
             calendar: Calendar::new(plan.start_at),
             api,
             processes: plan.processes.iter().map(|process| stopped(&process_name(process))).collect(),
             plant: Plant::new(),
-            draws: WorldDraws(KeyedDraws { seed: plan.seed, replication: plan.replication }),
+            draws: match plan.transport {
+                Some(_) => WorldDraws::Middle,
+                None => WorldDraws::Keyed(KeyedDraws { seed: plan.seed, replication: plan.replication }),
+            },
             faults: super::faults::of_plan(&plan),
             strikes: Strikes::new(&plan),
             hosts: plan.processes.iter().map(|process| Host::new(&process.clock, plan.start_at)).collect(),
@@ -62,6 +66,7 @@ impl World {
             leadership: Leadership::default(),
             hosts_processes: plan.processes.iter().any(|process| process.runs_in.is_some()),
             hosted: Map::default(),
+            transport: Transport::new(&plan),
             requests: Requests::default(),
             servers: Servers::new(&plan),
             next_record: 1,
@@ -211,5 +216,8 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         }
         ComponentPlan::Onlooker(queue) => Box::new(QueueController::new(Onlooker, queue.clone(), now)),
         ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
+        ComponentPlan::KubeletDouble(double) => Box::new(KubeletDouble::new(double.clone())),
+        ComponentPlan::OwnerDouble => Box::new(OwnerDouble::new()),
+        ComponentPlan::UserDouble(actions) => Box::new(UserDouble::new(plan.start_at, actions.clone())),
     }
 }

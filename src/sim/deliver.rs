@@ -1,5 +1,6 @@
 //! From the watch log to the handlers: watch batches reach an informer, whose calls reach components.
 
+use crate::apiserver::instance::NextEntry;
 use crate::apiserver::watch::EventKind;
 use crate::apiserver::{WatchEvent, WatchId};
 use crate::client::fifo::EntryType;
@@ -31,7 +32,7 @@ impl World {
     /// The next entry of a watch sets out, or its end.
     pub(super) fn schedule_batch(&mut self, id: WatchId) {
         let ready = match self.api.next_entry(id) {
-            Some(next) => self.ready_at(id, next.committed_at, next.rv),
+            Some(next) => self.ready_at(id, &next),
             None if self.api.reached_end(id).is_some() => {
                 let process = self.api.watch(id).expect("it has an end").owner.0;
                 self.network_back(process, self.calendar.now())
@@ -44,13 +45,19 @@ impl World {
 
     /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one or before the client has
     /// the stream open.
-    pub(super) fn ready_at(&mut self, id: WatchId, committed_at: Time, rv: Rv) -> Time {
+    pub(super) fn ready_at(&mut self, id: WatchId, entry: &NextEntry) -> Time {
+        let NextEntry { committed_at, rv, nth } = *entry;
         let watch = self.api.watch(id).expect("an open watch");
         let (process, kind, open_since) = (watch.owner.0, watch.kind, watch.open_since);
         let owner = &self.processes[process];
         let entity = owner.name.stable_hash() ^ kind.draw_number();
-        let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
-        let delay = draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0);
+        let delay = match &self.transport {
+            Some(transport) => transport.watch_delay(process, kind, nth),
+            None => {
+                let latency = &super::build::latency_of(&self.plan, &owner.name).watch;
+                draw_span(&mut self.draws, latency, WATCH_LATENCY, entity, rv.0)
+            }
+        };
         let delay = delay + self.servers.cache_lag(process);
         // Faults of a stream do not touch what is replayed when it opens.
         let more = match committed_at >= open_since {
@@ -77,7 +84,7 @@ impl World {
             self.initial_events(id, items, version);
         }
         while let Some(next) = self.api.next_entry(id) {
-            let ready = self.ready_at(id, next.committed_at, next.rv);
+            let ready = self.ready_at(id, &next);
             if ready > self.calendar.now() {
                 self.api.watch_mut(id).expect("it has a next entry").pending = true;
                 self.calendar.schedule(ready, Nature::Work, Event::WatchBatch(id));

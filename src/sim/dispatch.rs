@@ -86,9 +86,9 @@ impl World {
                     self.calendar.cancel(id);
                 }
             }
-            Effect::Event { row, regarding, uid, field_path, event_type, reason, message } => {
+            Effect::Event { row, regarding, uid, version, field_path, event_type, reason, message } => {
                 let message = Name::from(message);
-                let report = Report { regarding, uid, field_path, event_type, reason, message };
+                let report = Report { regarding, uid, version, field_path, event_type, reason, message };
                 self.report(process, component, row, report, cause);
             }
             Effect::Container { notice, image, entity } => {
@@ -108,7 +108,10 @@ impl World {
         let now = self.calendar.now();
         let slot = &mut self.processes[process].components[component];
         let source = event_source(slot.name.as_str());
-        let recorder = slot.recorders.entry(row).or_insert_with(|| EventRecorder::new(Name::new(source)));
+        let recorder = slot.recorders.entry(row).or_insert_with(|| match source {
+            "default-scheduler" => EventRecorder::in_series(Name::new(source)),
+            _ => EventRecorder::new(Name::new(source)),
+        });
         recorder.report(report, now, cause);
         self.send_next_event(process, component, row);
     }
@@ -201,9 +204,15 @@ impl World {
         }
         let (entity, occurrence) = flight.draw;
         let by_verb = self.plan.api_server.request_by_verb.get(flight.client.verb);
-        let latency = by_verb
-            .unwrap_or_else(|| &super::build::latency_of(&self.plan, &self.processes[flight.process].name).request);
-        let travel = crate::component::draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4);
+        let travel = match &self.transport {
+            Some(transport) => transport.request_travel(flight.process, &flight.sender),
+            None => {
+                let latency = by_verb.unwrap_or_else(|| {
+                    &super::build::latency_of(&self.plan, &self.processes[flight.process].name).request
+                });
+                crate::component::draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4)
+            }
+        };
         self.calendar.schedule(now + wait + travel, Nature::Work, Event::RequestArrives(id));
     }
 

@@ -69,6 +69,17 @@ pub enum Event {
         /// The record of what started it.
         cause: Cause,
     },
+    /// The writes that arrived in this instant get their commit slots (recordings only).
+    CommitSlots,
+    /// A starting process looks whether its caches are there (recordings only).
+    LoopsBegin {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation.
+        incarnation: u64,
+        /// The record of what filled its last cache.
+        cause: Cause,
+    },
     /// A fault begins.
     FaultBegins(usize),
     /// A fault ends.

@@ -431,6 +431,9 @@ impl World {
 
     fn reply_time(&mut self, id: RequestId) -> Span {
         let flight = self.requests.get_mut(id);
+        if let Some(transport) = &self.transport {
+            return transport.answer_travel(flight.process, &flight.sender);
+        }
         let (entity, occurrence) = flight.draw;
         let latency = super::build::latency_of(&self.plan, &self.processes[flight.process].name);
         draw_span(&mut self.draws, &latency.reply, REQUEST_LATENCY, entity, occurrence * 4 + 2)

@@ -166,9 +166,11 @@ impl World {
             Event::Resync { process, .. }
             | Event::Elector { process, .. }
             | Event::HookEnds { process, .. }
+            | Event::LoopsBegin { process, .. }
             | Event::ProcessStart { process, .. } => Some(*process),
             Event::RequestArrives(_)
             | Event::Commit(_)
+            | Event::CommitSlots
             | Event::ServerWakes(_)
             | Event::WatchUpkeep
             | Event::FaultBegins(_)

@@ -29,6 +29,9 @@ impl World {
         owner.informers = crate::component::Informers::new();
         owner.components = components.into_iter().map(ComponentSlot::new).collect();
         let record = self.note(cause, Some(process), Action::ProcessStart, None, "");
+        if let Some(transport) = &mut self.transport {
+            transport.process_started(process, self.calendar.now());
+        }
         match caches {
             Some(CacheStart::OnElection) => self.election_starts(process, record),
             None | Some(CacheStart::AtOnce) => {
@@ -51,8 +54,10 @@ impl World {
             }
             return;
         }
-        let owner = &mut self.processes[process];
-        owner.started = true;
+        if self.waits_for_poll(process, cause) {
+            return;
+        }
+        self.processes[process].started = true;
         for component in 0..self.processes[process].components.len() {
             self.hand(process, component, Input::Start, cause);
         }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use super::lockstep::TransportPlan;
+use super::lockstep::{KubeletDoublePlan, UserAction};
 pub use crate::client::leader_election::ElectionSettings;
 pub use crate::client::queue_settings::{
     HandlerAdd, LimiterSettings, QueueKind, QueueSettings as QueuePlan, WorkerLoop,
@@ -72,6 +74,8 @@ pub struct Plan {
     pub admission_limit: Option<AdmissionLimit>,
     /// Names and uids by counter instead of by draw (recordings only).
     pub names_by_counter: bool,
+    /// How requests and watch events travel, in place of the latencies (recordings only).
+    pub transport: Option<Arc<TransportPlan>>,
     /// Things the user should know about how the scenario was read.
     pub notices: Vec<String>,
 }
@@ -267,6 +271,12 @@ pub enum ComponentPlan {
     Kubectl,
     /// Scheduler and kubelet double of the controller recordings.
     PodDouble(PodDoublePlan),
+    /// Kubelets of the whole-system recordings.
+    KubeletDouble(KubeletDoublePlan),
+    /// Garbage collector of the whole-system recordings.
+    OwnerDouble,
+    /// User of the whole-system recordings: what is done when, from the start of the run.
+    UserDouble(Vec<(Span, UserAction)>),
     /// A controller double whose keys come by themselves (tests of queues only).
     Arrivals(ArrivalsPlan),
     /// A controller double that looks at every object and does nothing (measurements only).

@@ -21,6 +21,9 @@ impl World {
         if self.request_meets_faults(id) {
             return;
         }
+        if self.transport.is_some() {
+            return self.arrives_over_transport(id);
+        }
         self.admit(id);
     }
 
@@ -92,9 +95,10 @@ impl World {
         };
         let kind = request.kind();
         self.count(&request, &executed.result, kind);
-        let detail = match &executed.result {
-            Ok(_) => self.requests.get_mut(id).client.detail(),
-            Err(_) => detail_of(&executed.result),
+        let detail = match (&request, &executed.result) {
+            (Request::List { kind, .. }, Ok(_)) => Detail::Words(kind.info().plural),
+            (_, Ok(_)) => self.requests.get_mut(id).client.detail(),
+            (_, Err(_)) => detail_of(&executed.result),
         };
         let noted = self.note(cause, Some(process), action, key.clone(), detail);
         debug_assert_eq!(noted, record, "the writer used the number of this record");
@@ -141,8 +145,13 @@ impl World {
         flight.cause = record;
         flight.result = Some(result);
         let ((entity, occurrence), process) = (flight.draw, flight.process);
-        let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
-        let travel = draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2);
+        let travel = match (&self.transport, &flight.result) {
+            (Some(transport), Some(result)) => transport.reply_travel(process, &flight.sender, result),
+            _ => {
+                let latency = &super::build::latency_of(&self.plan, &self.processes[process].name).reply;
+                draw_span(&mut self.draws, latency, REQUEST_LATENCY, entity, occurrence * 4 + 2)
+            }
+        };
         let usual = self.calendar.now() + travel;
         let arrives = request.map_or(usual, |request| self.reply_meets_faults(id, request, usual));
         self.calendar.schedule(arrives, Nature::Work, Event::ReplyArrives(id));

@@ -133,6 +133,8 @@ impl World {
             Event::Elector { process, incarnation, timer } => self.elector_fires(process, incarnation, timer),
             Event::HookEnds { process, incarnation, cause } => self.hook_ends(process, incarnation, cause),
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
+            Event::CommitSlots => self.assign_slots(),
+            Event::LoopsBegin { process, incarnation, cause } => self.loops_begin(process, incarnation, cause),
             Event::FaultBegins(index) => self.fault_begins(index),
             Event::FaultEnds(index) => self.fault_ends(index),
             Event::StreamsGivenUp { fault, cause } => self.streams_given_up(fault, cause),
@@ -156,7 +158,8 @@ impl World {
         // First, so that what people do and what faults strike at the very start finds processes.
         for process in (0..self.processes.len()).filter(|index| plan.processes[*index].runs_in.is_none()) {
             let event = Event::ProcessStart { process, cause: RecordId(1) };
-            self.calendar.schedule(plan.start_at, Nature::Work, event);
+            let after = plan.transport.as_ref().map_or(Span::ZERO, |transport| transport.processes_start);
+            self.calendar.schedule(plan.start_at + after, Nature::Work, event);
         }
         for (index, entry) in plan.timeline.iter().enumerate() {
             self.calendar.schedule(plan.start_at + entry.at, Nature::Work, Event::Timeline(index));

@@ -1,6 +1,7 @@
 //! The server's end of watches: opening, bookmarks, time-outs, and the ways in which they break.
 
 use crate::apiserver::WatchId;
+use crate::apiserver::instance::NextEntry;
 use crate::engine::calendar::Nature;
 use crate::model::api::Reason;
 use crate::model::record::Detail;
@@ -90,7 +91,7 @@ impl World {
                 self.calendar.schedule(now + lag, Nature::Work, Event::WatchBatch(id));
             }
             StreamModel::Recording => {
-                let at = self.ready_at(id, now, version);
+                let at = self.ready_at(id, &NextEntry { committed_at: now, rv: version, nth: 0 });
                 self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));
             }
         }

@@ -18,6 +18,7 @@ use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::{Faults, Strikes};
 use super::hosts::Host;
 use super::leadership::Leadership;
+use super::lockstep::Transport;
 use super::plan::Plan;
 use super::servers::{AtServer, Servers};
 
@@ -44,6 +45,8 @@ pub struct World {
     pub(super) hosts_processes: bool,
     /// The processes that run in pods, by the pod's uid.
     pub(super) hosted: Map<Uid, ProcessIndex>,
+    /// How requests and watch events travel in a recording.
+    pub(super) transport: Option<Transport>,
     pub(super) requests: Requests,
     pub(super) servers: Servers,
     pub(super) next_record: u64,
@@ -93,13 +96,21 @@ pub struct Counters {
     pub pods_deleted: u64,
 }
 
-/// Draws of a world: keyed, or always the middle (recordings).
+/// Draws of a world.
 #[derive(Clone, Debug)]
-pub struct WorldDraws(pub KeyedDraws);
+pub enum WorldDraws {
+    /// By what is drawn for whom.
+    Keyed(KeyedDraws),
+    /// Always the middle (recordings).
+    Middle,
+}
 
 impl Draws for WorldDraws {
     fn bits(&mut self, purpose: Purpose, entity: u64, occurrence: u64) -> u64 {
-        self.0.bits(hash_text(purpose.0), entity, occurrence)
+        match self {
+            WorldDraws::Keyed(keyed) => keyed.bits(hash_text(purpose.0), entity, occurrence),
+            WorldDraws::Middle => 1 << 63,
+        }
     }
 }
 

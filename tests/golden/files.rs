@@ -102,7 +102,13 @@ impl Report {
                     _ => self.tally(&name, &content, |_| Ok(Some(reader))),
                 }
             }
-            None => self.tally(&name, &content, |case| e2e::reader_of(case, e2e::FAMILIES_BEGUN)),
+            None => {
+                self.tally(&name, &content, |case| e2e::reader_of(case, e2e::FAMILIES_BEGUN));
+                let second = e2e::take_second();
+                if !second.is_empty() {
+                    self.lines.push(format!("  {second}"));
+                }
+            }
         }
     }
 

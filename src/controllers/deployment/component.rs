@@ -1,14 +1,16 @@
 //! The Deployment controller's handlers, and the glue between caches, [`super::sync`] and requests.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::journal::{Entry, Journal, Stop};
 use super::sync::{self, Snapshot};
-use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
+use crate::client::reconciler::{Enqueue, HANDLER_CALL, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, Informers, WatchSpec};
-use crate::model::api::Reason;
+use crate::model::api::{ListVersion, ObjectSelector, Reason};
 use crate::model::{
-    ApiResult, Deployment, DeploymentStrategy, Key, Kind, Name, Object, OwnerReference, Pod, ReplicaSet, Request,
+    Answer, ApiResult, Deployment, DeploymentStrategy, Key, Kind, Name, Object, OwnerReference, Pod, ReplicaSet,
+    Request,
 };
 
 /// How often a failing Deployment is retried before it waits for the next event.
@@ -16,7 +18,12 @@ const MAX_RETRIES: u32 = 15;
 
 /// The Deployment controller. It remembers nothing between syncs.
 #[derive(Clone, Debug, Default)]
-pub struct DeploymentController;
+pub struct DeploymentController {
+    /// Pods whose deletion the handler was told of and has not looked at: it looks at one after the other.
+    deleted: VecDeque<Rc<Pod>>,
+    /// The Deployment for which the handler waits for a list of ReplicaSets.
+    listing: Option<Rc<Deployment>>,
+}
 
 /// A sync that waits for an answer.
 #[derive(Clone, Debug)]
@@ -33,7 +40,24 @@ pub struct State {
 impl DeploymentController {
     /// The controller.
     pub fn new() -> DeploymentController {
-        DeploymentController
+        DeploymentController::default()
+    }
+
+    /// Looks at deleted pods until one needs a list.
+    ///
+    /// Upstream: pkg/controller/deployment/deployment_controller.go, `deletePod`, v1.36: the handler asks the API server for
+    /// the ReplicaSets of a Recreate Deployment, and its other calls wait meanwhile.
+    fn look_at_deleted(&mut self, ctx: &mut Context<'_>) {
+        while self.listing.is_none()
+            && let Some(pod) = self.deleted.pop_front()
+        {
+            let Some(deployment) = recreate_deployment_of(&pod, ctx.informers) else { continue };
+            let selector = ObjectSelector { labels: (*deployment.spec.selector).clone(), fields: Vec::new() };
+            let namespace = Some(deployment.meta.namespace.clone());
+            let request = Request::List { kind: Kind::ReplicaSet, namespace, selector, version: ListVersion::Newest };
+            self.listing = Some(deployment.clone());
+            ctx.out.request(request, HANDLER_CALL);
+        }
     }
 
     /// Runs the sync until it needs an answer or ends.
@@ -84,9 +108,26 @@ impl Reconciler for DeploymentController {
             Change::Updated { old: Object::ReplicaSet(old), new: Object::ReplicaSet(new) } => {
                 replica_set_updated(old, new, informers, keys);
             }
-            Change::Deleted { last: Object::Pod(pod), .. } => pod_deleted(pod, informers, keys),
+            Change::Deleted { last: Object::Pod(pod), .. } => {
+                self.deleted.push_back(pod.clone());
+                self.look_at_deleted(ctx);
+            }
             _ => {}
         }
+    }
+
+    /// A Recreate Deployment goes on when its last pod is gone.
+    fn handler_answered(&mut self, result: ApiResult, ctx: &mut Context<'_>, keys: &mut Vec<Enqueue>) {
+        let Some(deployment) = self.listing.take() else { return };
+        if let Ok(Answer::List { items, .. }) = result {
+            let is_own =
+                |set: &&Rc<ReplicaSet>| set.meta.controller().is_some_and(|owner| owner.uid == deployment.meta.uid);
+            let sets: Vec<_> = items.iter().filter_map(Object::as_replica_set).filter(is_own).cloned().collect();
+            if pods_of(&deployment, &sets, ctx.informers).is_empty() {
+                keys.push(enqueue_now(&deployment));
+            }
+        }
+        self.look_at_deleted(ctx);
     }
 
     fn begin(&mut self, key: &Key, ctx: &mut Context<'_>) -> Step<State> {
@@ -139,20 +180,13 @@ fn enqueue_owner_or_candidates(set: &ReplicaSet, adopt: bool, informers: &Inform
     }
 }
 
-/// A Recreate Deployment goes on when its last pod is gone.
-///
-/// DIVERGES: upstream's handler asks the API server for the ReplicaSets (one LIST a deleted pod) and keeps other handler
-/// calls waiting; here it looks into the cache at once.
-fn pod_deleted(pod: &Pod, informers: &Informers, keys: &mut Vec<Enqueue>) {
-    let Some(owner) = pod.meta.controller().filter(|owner| owner.kind == Some(Kind::ReplicaSet)) else { return };
+/// The Deployment to which a deleted pod belonged, if it is one that recreates.
+fn recreate_deployment_of<'a>(pod: &Pod, informers: &'a Informers) -> Option<&'a Rc<Deployment>> {
+    let owner = pod.meta.controller().filter(|owner| owner.kind == Some(Kind::ReplicaSet))?;
     let key = Key { kind: Kind::ReplicaSet, namespace: pod.meta.namespace.clone(), name: owner.name.clone() };
-    let Some(set) = informers.replica_set(&key) else { return };
-    let Some(deployment) = candidates(set, informers).into_iter().next() else { return };
-    if deployment.spec.strategy == DeploymentStrategy::Recreate
-        && pods_of(deployment, &own_and_orphan_sets(deployment, informers), informers).is_empty()
-    {
-        keys.push(enqueue_now(deployment));
-    }
+    let set = informers.replica_set(&key)?;
+    let deployment = candidates(set, informers).into_iter().next()?;
+    (deployment.spec.strategy == DeploymentStrategy::Recreate).then_some(deployment)
 }
 
 fn enqueue_now(deployment: &Rc<Deployment>) -> Enqueue {

@@ -17,6 +17,7 @@ pub mod sync;
 pub mod util;
 
 pub use component::{DeploymentController, State};
+pub use util::template_hash;
 
 #[cfg(test)]
 mod tests;

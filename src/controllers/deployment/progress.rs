@@ -61,11 +61,21 @@ pub fn new_status(
         ready_replicas: util::sum(all, |set| set.status.ready_replicas),
         available_replicas: available,
         unavailable_replicas: (wanted - available).max(0),
-        // Unknown as long as any ReplicaSet does not say.
-        terminating_replicas: all.iter().map(|set| set.status.terminating_replicas).sum(),
+        terminating_replicas: terminating_replicas(all),
         collision_count: deployment.status.collision_count,
         conditions,
     }
+}
+
+/// How many pods are being deleted; unknown as long as a ReplicaSet that its controller has seen does not say.
+///
+/// Upstream: pkg/controller/deployment/util/deployment_util.go, `GetTerminatingReplicaCountForReplicaSets`, v1.36.
+fn terminating_replicas(all: &[Rc<ReplicaSet>]) -> Option<i32> {
+    let count = |set: &Rc<ReplicaSet>| match set.status.terminating_replicas {
+        None if set.status.observed_generation == 0 => Some(0),
+        count => count,
+    };
+    all.iter().map(count).sum()
 }
 
 /// The status during a rollout, with what it says of progress and of failures.

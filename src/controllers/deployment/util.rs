@@ -185,7 +185,8 @@ pub fn has_progress_deadline(deployment: &Deployment) -> bool {
     deployment.spec.progress_deadline_seconds.is_some_and(|seconds| seconds != i32::MAX)
 }
 
-/// A condition that is new at `now`.
+/// A condition that is new at `now`, to the nanosecond: the API server cuts times off to seconds, so a condition that is set
+/// anew differs from the stored one even within a second, and its write may change nothing.
 pub fn new_condition(
     condition_type: &str,
     status: ConditionStatus,
@@ -193,7 +194,6 @@ pub fn new_condition(
     message: impl Into<Name>,
     now: Time,
 ) -> Condition {
-    let now = now.truncated_to_seconds();
     Condition {
         condition_type: condition_type.into(),
         status,

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::zones::{NodeTree, zone_of};
-use crate::model::{Map, Name, Node, Pod, Uid};
+use crate::model::{Key, Map, Name, Node, Pod, Selector, Uid};
 use crate::scheduler::framework::PodInfo;
 use crate::scheduler::framework::pod_info::Amounts;
 use crate::scheduler::plugins::node_resources_fit::allocatable_amounts;
@@ -61,6 +61,8 @@ pub struct Cache {
     pub(super) order_is_stale: bool,
     free: Vec<NodeIndex>,
     tree: NodeTree,
+    /// What the owners of pods select.
+    pub(super) owners: Map<Key, Rc<Selector>>,
 }
 
 impl Cache {
@@ -93,6 +95,16 @@ impl Cache {
         }
         self.sums[index.0 as usize].allocatable = Amounts::default();
         self.free_if_unused(index);
+    }
+
+    /// An owner of pods is new, or changed.
+    pub fn set_owner(&mut self, key: &Key, selector: Rc<Selector>) {
+        self.owners.insert(key.clone(), selector);
+    }
+
+    /// An owner of pods is gone.
+    pub fn remove_owner(&mut self, key: &Key) {
+        self.owners.swap_remove(key);
     }
 
     /// A bound pod is new or was seen bound: confirms an assumed one, on whichever node it is.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::cache::NodeRow;
 use super::{Cache, NodeIndex, NodeSums};
-use crate::model::{Map, Name, Node};
+use crate::model::{Key, Map, Name, Node, Pod, Selector};
 use crate::scheduler::framework::PodInfo;
 
 /// The nodes and what is on them.
@@ -16,13 +16,20 @@ pub struct Snapshot<'a> {
     sums: &'a [NodeSums],
     order: &'a [NodeIndex],
     by_name: &'a Map<Name, NodeIndex>,
+    owners: &'a Map<Key, Rc<Selector>>,
 }
 
 impl Cache {
     /// The cache for one attempt.
     pub fn snapshot(&mut self) -> Snapshot<'_> {
         self.refresh_order();
-        Snapshot { rows: &self.rows, sums: &self.sums, order: &self.order, by_name: &self.by_name }
+        Snapshot {
+            rows: &self.rows,
+            sums: &self.sums,
+            order: &self.order,
+            by_name: &self.by_name,
+            owners: &self.owners,
+        }
     }
 }
 
@@ -55,6 +62,13 @@ impl<'a> Snapshot<'a> {
     /// Its pods, assumed ones included, in no order that means anything.
     pub fn pods(&self, index: NodeIndex) -> &'a [Rc<PodInfo>] {
         &self.rows[index.0 as usize].pods
+    }
+
+    /// What the ReplicaSet that controls the pod selects, if it is known.
+    pub fn owner_selector(&self, pod: &Pod) -> Option<&'a Selector> {
+        let owner = pod.meta.controller()?;
+        let key = Key { kind: owner.kind?, namespace: pod.meta.namespace.clone(), name: owner.name.clone() };
+        self.owners.get(&key).map(|selector| &**selector)
     }
 
     /// The node with this name.

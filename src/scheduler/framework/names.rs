@@ -14,6 +14,8 @@ pub const TAINT_TOLERATION: &str = "TaintToleration";
 pub const NODE_AFFINITY: &str = "NodeAffinity";
 /// Room for the pod's requests.
 pub const NODE_RESOURCES_FIT: &str = "NodeResourcesFit";
+/// Pods of one owner over nodes and zones.
+pub const POD_TOPOLOGY_SPREAD: &str = "PodTopologySpread";
 /// CPU and memory used in like shares.
 pub const NODE_RESOURCES_BALANCED_ALLOCATION: &str = "NodeResourcesBalancedAllocation";
 /// Creates the binding (the component itself plays it).

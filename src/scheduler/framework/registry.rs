@@ -7,7 +7,8 @@ use std::fmt;
 
 use super::{ClusterEvent, Plugin, PodInfo};
 use crate::scheduler::plugins::{
-    NodeAffinity, NodeName, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, TaintToleration,
+    NodeAffinity, NodeName, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
+    TaintToleration,
 };
 
 /// The version of Kubernetes whose rules hold where they differ.
@@ -46,6 +47,7 @@ impl Profile {
             register(TaintToleration, 3),
             register(NodeAffinity, 2),
             register(NodeResourcesFit, 1),
+            register(PodTopologySpread, 2),
             register(NodeResourcesBalancedAllocation { version }, 1),
         ];
         Profile { scheduler_name: "default-scheduler", plugins }

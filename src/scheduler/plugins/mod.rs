@@ -7,6 +7,7 @@ pub mod node_name;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod pod_topology_spread;
 pub mod taint_toleration;
 
 pub use node_affinity::NodeAffinity;
@@ -14,6 +15,7 @@ pub use node_name::NodeName;
 pub use node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 pub use node_resources_fit::NodeResourcesFit;
 pub use node_unschedulable::NodeUnschedulable;
+pub use pod_topology_spread::PodTopologySpread;
 pub use taint_toleration::TaintToleration;
 
 #[cfg(test)]
