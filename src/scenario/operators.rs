@@ -115,7 +115,7 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     fields.finish();
     let (name, objects) = (name?, of?);
     let Reconcile { takes, requests, fails, afterwards } = reconcile.unwrap_or_else(|| Some(Reconcile::default()))?;
-    let limiter = limiter.unwrap_or_else(|| Limits { base: None, max: None, bucket: None });
+    let limiter = limiter.unwrap_or(Limits { base: None, max: None, bucket: None });
     let retry_delay = limiter.item();
     let queue = QueueSettings {
         kind,

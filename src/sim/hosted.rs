@@ -26,11 +26,11 @@ impl World {
                     self.process_starts(process, cause);
                 }
             }
-            (ContainerStep::Stop { .. } | ContainerStep::Complete, Some(process)) if !is_running => {
-                if self.is_main(notice) {
-                    self.hosted.swap_remove(&notice.uid);
-                    self.process_stops(process, cause);
-                }
+            (ContainerStep::Stop { .. } | ContainerStep::Complete, Some(process))
+                if !is_running && self.is_main(notice) =>
+            {
+                self.hosted.swap_remove(&notice.uid);
+                self.process_stops(process, cause);
             }
             _ => {}
         }

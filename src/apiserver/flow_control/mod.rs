@@ -462,7 +462,7 @@ impl Fair {
     fn skip_idle_periods(&mut self, now: Time) {
         let periods = (now - self.next_adjustment).0 / borrowing::PERIOD.0;
         if periods > 0 {
-            self.next_adjustment = self.next_adjustment + Span(periods * borrowing::PERIOD.0);
+            self.next_adjustment += Span(periods * borrowing::PERIOD.0);
             let at = self.next_adjustment - borrowing::PERIOD;
             self.levels.iter_mut().for_each(|level| level.demand.skip_to(at));
         }

@@ -41,7 +41,7 @@ impl Width {
     pub fn of_list(count: u64, object_bytes: u64, from_cache: bool, level_cap: u32) -> Width {
         let bytes = count.saturating_mul(object_bytes);
         let held = if from_cache { bytes.min(CACHED_LIST_BYTES) } else { bytes };
-        let cap = u64::from(level_cap).min(MAX_LIST_SEATS).max(1);
+        let cap = u64::from(level_cap).clamp(1, MAX_LIST_SEATS);
         Width { seats: held.div_ceil(LIST_BYTES_PER_SEAT).clamp(1, cap) as u32, ..Width::ONE }
     }
 

@@ -1,7 +1,7 @@
 //! What a replay did, in the words of the recordings: one entry a change, conflict or Kubernetes Event, and how often each
 //! actor asked for what.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -26,10 +26,10 @@ pub struct Watcher {
     /// Every record, for looking at what differs.
     pub log: Vec<String>,
     /// By whom the requests of this instant were, by record.
-    writers: HashMap<u64, String>,
+    writers: BTreeMap<u64, String>,
     /// What recordings call ReplicaSets, by name.
-    sets: HashMap<String, String>,
-    made: HashMap<String, u32>,
+    sets: BTreeMap<String, String>,
+    made: BTreeMap<String, u32>,
     seen: [u64; Kind::COUNT],
 }
 
@@ -41,9 +41,9 @@ impl Watcher {
             entries: Vec::new(),
             requests: BTreeMap::new(),
             log: Vec::new(),
-            writers: HashMap::new(),
-            sets: HashMap::new(),
-            made: HashMap::new(),
+            writers: BTreeMap::new(),
+            sets: BTreeMap::new(),
+            made: BTreeMap::new(),
             seen: [0; Kind::COUNT],
         }
     }
