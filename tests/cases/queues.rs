@@ -91,7 +91,7 @@ fn gaps_between_gets(add_every: Span, gets: usize) -> Vec<i64> {
             continue;
         }
         bench.now = next_add;
-        next_add = next_add + add_every;
+        next_add += add_every;
         if let (_, AddedLater::Now(_)) = bench.queue.add_rate_limited(KEY, bench.now, ()) {
             assert!(matches!(bench.queue.get(0, bench.now), Got::Key(_)));
             bench.queue.done(&KEY, bench.now);
