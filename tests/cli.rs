@@ -138,7 +138,9 @@ fn a_budget_gives_3_and_partial_results() {
     assert_eq!(done.code, 3, "{}{}", done.out, done.err);
     assert!(done.out.contains("Partial:") && done.out.contains("event budget of 100 spent"), "{}", done.out);
     let summary = json(&folder.join("output/small/summary.json"));
-    assert_eq!((summary["partial"].as_bool(), summary["events"].as_u64()), (Some(true), Some(100)));
+    // The instant in which the budget is spent is finished.
+    let events = summary["events"].as_u64().unwrap();
+    assert!(summary["partial"] == true && (100..150).contains(&events), "{events}");
 }
 
 #[test]

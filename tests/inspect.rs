@@ -212,7 +212,7 @@ fn the_origin_of_a_value_stands_behind_it() {
         ("watch", "watch: 5ms # default"),
         ("faults", "faults: [] # default"),
         ("assume", "assume: false # --set"),
-        ("replicas:", "replicas: 4 # --set"),
+        ("replicas: 4", "replicas: 4 # --set"),
         ("name: quickstart", "name: quickstart"),
     ] {
         assert_eq!(line(start), expected);
