@@ -2,14 +2,17 @@
 
 use super::diagnostic::Code;
 use super::entry::Entry;
-use super::faults::whole_process;
+use super::faults::process_that;
 use super::replicas;
 use crate::model::Span;
 use crate::sim::plan::FaultAction;
 
+/// What a component has of its own in this: nothing.
+const SHARES: &str = "shares the host of its process";
+
 /// Reads `pause: PROCESS`, with what the trace says of it.
 pub fn pause(entry: &Entry<'_>, has_duration: bool) -> Option<(FaultAction, String)> {
-    let process = whole_process(entry)?;
+    let process = process_that(entry, SHARES)?;
     if !has_duration {
         let help = "give the fault a `duration`; a process that never comes back is one that is killed";
         entry.problem(Code::MissingField, "a pause needs a `duration`", Some(help.into()));
@@ -28,7 +31,7 @@ pub fn clock(entry: &Entry<'_>) -> Option<(FaultAction, String)> {
     fields.finish();
     let step = step_entry.as_ref().map(Entry::signed_duration);
     let rate = rate_entry.as_ref().map(replicas::read_rate);
-    let process = of.as_ref().and_then(whole_process)?;
+    let process = of.as_ref().and_then(|of| process_that(of, SHARES))?;
     if step.is_none() && rate.is_none() {
         let help = "for example `step: 1h`, or `rate: 1.1` with a `duration`";
         entry.problem(Code::MissingField, "`step` or `rate` must be given", Some(help.into()));

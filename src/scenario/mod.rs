@@ -37,6 +37,8 @@ mod operator_plans;
 mod operators;
 pub mod references;
 mod replicas;
+#[cfg(test)]
+mod replicas_tests;
 pub mod resolve;
 pub mod resolved;
 pub mod schema;

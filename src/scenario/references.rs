@@ -149,7 +149,7 @@ pub fn process(entry: &Entry<'_>) -> Option<ProcessRef> {
             reference.component = Some(component.to_string());
         }
         Some(component) => {
-            let help = suggest::help(component, components.iter().map(|(known, _)| *known));
+            let help = suggest::help(component, components.iter().map(|(known, _)| *known).chain(["leader"]));
             entry.problem(Code::UnknownProcess, format!("`{name}` has no component `{component}`"), help);
             return None;
         }

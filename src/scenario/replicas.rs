@@ -45,14 +45,17 @@ pub struct GivenElection {
 
 /// Reads `replicas`, `leaderElection` and `clocks` of a component.
 pub fn read(fields: &mut Fields<'_>) -> Replicas {
-    let count = fields.get("replicas").and_then(|entry| entry.whole(1..=MOST_REPLICAS)).map(|count| count as u32);
+    let given_count = fields.get("replicas").map(|entry| entry.whole(1..=MOST_REPLICAS));
+    let count = given_count.flatten().map(|count| count as u32);
     let election = fields.get("leaderElection").and_then(|entry| read_election(&entry));
     let clocks_entry = fields.get("clocks");
     let items = clocks_entry.as_ref().map(Entry::items).unwrap_or_default();
     let clocks: Vec<ClockPlan> = items.iter().filter_map(clock).collect();
     let wanted = count.unwrap_or(1) as usize;
-    if let Some(entry) = clocks_entry.filter(|_| items.len() > wanted) {
-        let message = format!("{} clocks for {wanted} replicas", items.len());
+    // A number of replicas that cannot be read is a mistake of its own.
+    if let Some(entry) = clocks_entry.filter(|_| items.len() > wanted && given_count != Some(None)) {
+        let replicas = if wanted == 1 { "replica" } else { "replicas" };
+        let message = format!("{} clocks for {wanted} {replicas}", items.len());
         entry.problem(Code::Contradiction, message, Some("give one for each replica, in order, or fewer".into()));
     }
     Replicas { count, election, clocks }
@@ -97,18 +100,13 @@ fn read_election(entry: &Entry<'_>) -> Option<GivenElection> {
 /// Reads the clock of a host.
 fn clock(entry: &Entry<'_>) -> Option<ClockPlan> {
     let mut fields = entry.fields()?;
-    let mut clock = ClockPlan::default();
-    if let Some(offset) = fields.get("offset") {
-        clock.offset = offset.signed_duration()?;
-    }
-    if let Some(rate) = fields.get("rate") {
-        clock.rate = read_rate(&rate)?;
-    }
-    if let Some(monotonic) = fields.get("monotonic") {
-        clock.monotonic = monotonic.truth()?;
-    }
+    // All are read, so that all mistakes are found.
+    let default = ClockPlan::default();
+    let offset = fields.get("offset").map_or(Some(default.offset), |entry| entry.signed_duration());
+    let rate = fields.get("rate").map_or(Some(default.rate), |entry| read_rate(&entry));
+    let monotonic = fields.get("monotonic").map_or(Some(default.monotonic), |entry| entry.truth());
     fields.finish();
-    Some(clock)
+    Some(ClockPlan { offset: offset?, rate: rate?, monotonic: monotonic? })
 }
 
 /// Reads how fast a clock runs.
@@ -117,7 +115,8 @@ pub fn read_rate(entry: &Entry<'_>) -> Option<f64> {
     if (0.001..=1000.0).contains(&rate) {
         return Some(rate);
     }
-    entry.problem(Code::BadValue, format!("must be a rate between 0.001 and 1000, not {rate}"), None);
+    let help = "1 is the true rate, 1.1 gains 6 s a minute";
+    entry.problem(Code::BadValue, format!("must be a rate between 0.001 and 1000, not {rate}"), Some(help.into()));
     None
 }
 

@@ -278,7 +278,9 @@ fn histogram(entry: &Entry<'_>) -> Option<HistogramOf> {
         fields.finish();
         Some((at?, label?))
     };
-    let lines: Option<Vec<(f64, String)>> = lines.iter().map(line).collect();
+    // All lines are read, so that all mistakes are found.
+    let lines: Vec<Option<(f64, String)>> = lines.iter().map(line).collect();
+    let lines: Option<Vec<(f64, String)>> = lines.into_iter().collect();
     Some(HistogramOf { kpi: kpi?, lines: lines? })
 }
 

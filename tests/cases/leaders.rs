@@ -107,3 +107,65 @@ fn c09_a_clock_step_makes_two_leaders_where_spans_follow_it_and_renewals_are_slo
     let longest = 3.0 + 2.0 + 10.0 + 3.0 + CALLS;
     assert!(lengths.iter().all(|length| *length > 0.0 && *length <= longest), "{lengths:?}");
 }
+
+/// cilium/cilium#42920: stop hooks outlive the time between the renew deadline and the end of the lease.
+#[test]
+fn c10_a_stop_hook_makes_two_leaders_when_it_outlives_the_lease() {
+    let with = |hook: u32| {
+        let election = format!("{{releaseOnCancel: false, stopHook: {hook}s}}");
+        let scheduler = format!("scheduler: {{replicas: 2, leaderElection: {election}}}");
+        scenario(&scheduler, "{at: 60s, refuseConnections: {from: kube-scheduler#0}}")
+    };
+    let mut with_two = 0;
+    for replication in 0..5 {
+        // Without a hook nobody leads from the old one's end to the new one's beginning: all luck is the same with one.
+        let gap = gap(&run("c10", &with(0), replication));
+        // 15 s from a look after the last renewal; a retry period and 10 s from that renewal's answer.
+        assert!(gap > 15.0 - 2.0 - 10.0 - CALLS, "{gap}");
+        for hook in 0..=10 {
+            let world = run("c10", &with(hook), replication);
+            let (length, _) = world.leadership().overlap(world.ended_at());
+            let expected = (f64::from(hook) - gap).max(0.0);
+            assert!((length.as_seconds() - expected).abs() < 1e-6, "hook {hook} s, gap {gap} s: {length}");
+            let reasons = world.leadership().overlaps().iter().map(|overlap| overlap.reason);
+            assert!(reasons.eq((expected > 0.0).then_some(Some("a stop hook that outlives the lease"))));
+            with_two += u32::from(expected > 0.0);
+        }
+    }
+    // Neither all nor none of the 55 runs: the gap is 3 s at least and 3 + 2 + 2 x 4.4 s at most.
+    assert!((1..5 * 8).contains(&with_two), "{with_two}");
+}
+
+/// ovn-kubernetes/ovn-kubernetes#3959: timings that allow one retry only lose the lease in a brown-out.
+#[test]
+fn c11_a_longer_renew_deadline_bears_a_brown_out_and_makes_failovers_longer() {
+    let with = |lease: u32, renew: u32, fault: &str| {
+        let times =
+            format!("leaseDuration: {lease}s, renewDeadline: {renew}s, retryPeriod: 20s, releaseOnCancel: false");
+        let scheduler = format!("scheduler: {{replicas: 2, leaderElection: {{{times}}}}}");
+        scenario(&scheduler, fault).replace("duration: 4m\n", "duration: 10m\n")
+    };
+    let changes = |lease, renew, at: u32| {
+        // For 25 s the leader's calls take longer than it waits for them.
+        let fault =
+            format!("{{at: {at}s, duration: 25s, slowRequests: {{from: kube-scheduler#0, kind: Lease, by: 50s}}}}");
+        run("c11", &with(lease, renew, &fault), 0).leadership().changes()
+    };
+    // 30 s allow two calls of 15 s: when the first begins within 10 s of the brown-out, the second is lost as well.
+    let before: Vec<u64> = (120..140).step_by(4).map(|at| changes(60, 30, at)).collect();
+    assert!(before.contains(&1), "{before:?}");
+    let after: Vec<u64> = (120..140).step_by(4).map(|at| changes(100, 90, at)).collect();
+    assert_eq!(after, [0; 5]);
+    let takeover = |lease, renew| {
+        let fault = "{at: 2m, duration: 10m, kill: kube-scheduler/leader}";
+        let gaps: Vec<f64> =
+            (0..20).map(|replication| gap(&run("c11", &with(lease, renew, fault), replication))).collect();
+        // A lease after a look that is up to 44 s late, and found out up to 44 s later.
+        assert!(
+            gaps.iter().all(|gap| (f64::from(lease) - 20.0 - CALLS..=f64::from(lease) + 88.0 + CALLS).contains(gap))
+        );
+        gaps.iter().sum::<f64>() / gaps.len() as f64
+    };
+    let longer = takeover(100, 90) - takeover(60, 30);
+    assert!((longer - 40.0).abs() < 10.0, "{longer}");
+}

@@ -10,6 +10,7 @@ mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
 mod finalizer_stuck;
+mod late_reply;
 mod leader_failover;
 mod lost_replicaset;
 mod ml_training;

@@ -41,7 +41,7 @@ impl Read {
     }
 }
 
-pub(super) use processes::whole_process;
+pub(super) use processes::process_that;
 
 type Reader = fn(&Entry<'_>) -> Option<Read>;
 

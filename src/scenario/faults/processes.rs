@@ -21,10 +21,15 @@ pub(super) fn restart(entry: &Entry<'_>) -> Option<Read> {
     Read::new(FaultAction::Stop { process, restart_after: defaults::RESTART_AFTER }, text)
 }
 
-pub(in crate::scenario) fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
+fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
+    process_that(entry, "dies with its process only")
+}
+
+/// A process; of a component in it `what` is told, as it is not to be had alone.
+pub(in crate::scenario) fn process_that(entry: &Entry<'_>, what: &str) -> Option<ProcessRef> {
     let reference = references::process(entry)?;
     if let Some(component) = &reference.component {
-        let message = format!("`{component}` dies with its process only");
+        let message = format!("`{component}` {what}");
         entry.problem(Code::UnknownProcess, message, Some(format!("write `{}`", reference.process)));
         return None;
     }
@@ -37,12 +42,7 @@ pub(super) fn partition(entry: &Entry<'_>) -> Option<Read> {
     let timeout = given(fields.get("timeout"), Entry::duration);
     fields.finish();
     let of_entry = of_entry?;
-    let of = references::process(&of_entry)?;
-    if let Some(component) = &of.component {
-        let message = format!("`{component}` shares the network of its process");
-        of_entry.problem(Code::UnknownProcess, message, Some(format!("write `{}`", of.process)));
-        return None;
-    }
+    let of = process_that(&of_entry, "shares the network of its process")?;
     let text = format!("cut {} off from the API server", written(&of));
     Read::new(FaultAction::Partition(Partition { of, timeout: timeout? }), text)
 }
