@@ -38,8 +38,9 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
         .map_err(|problem| anyhow!(problem))?;
     let asked = arguments.instant.at.map_or("the end of the run".to_string(), |at| at.to_string());
     let beside = why::circumstances(&rows, &object.namespace, &object.name, arguments.instant.at);
+    let waits = why::held_back(&rows, object.kind, &object.namespace, &object.name, arguments.instant.at);
     let text = render(&object.to_string(), &asked, explanation, arguments.limit);
-    print(&format!("{text}{}", render_beside(&beside)))?;
+    print(&format!("{text}{}{}", render_beside("WHAT WAITS", &waits), render_beside("WHAT WAS MISSING", &beside)))?;
     Ok(Exit::Done)
 }
 
@@ -64,12 +65,12 @@ fn render(object: &str, asked: &str, explanation: Explanation, limit: usize) -> 
 const BESIDE_MAX: usize = 10;
 
 /// What did not happen, newest last; nothing when there is none.
-fn render_beside(lines: &[String]) -> String {
+fn render_beside(heading: &'static str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
     let left_out = lines.len().saturating_sub(BESIDE_MAX);
-    let mut table = Table::new(&["TIME", "WHAT WAS MISSING"]);
+    let mut table = Table::new(&["TIME", heading]);
     if left_out > 0 {
         table.push(vec!["...".to_string(), format!("{left_out} more before")]);
     }

@@ -214,6 +214,12 @@ impl<R: Reconciler + 'static> QueueController<R> {
     fn take_step(&mut self, worker: usize, step: Step<R::State>, ctx: &mut Context<'_>) -> Option<Outcome> {
         match step {
             Step::Finish(outcome) => Some(outcome),
+            Step::Wait { span, state } => {
+                assert!(span > Span::ZERO, "a wait that takes no time would never end");
+                self.workers[worker].as_mut().expect("a step belongs to a running reconcile").state = Some(state);
+                ctx.out.set_timer(COMPUTED + worker as u64, ctx.now + span, Nature::Work);
+                None
+            }
             Step::Call { requests, state } => {
                 assert!(!requests.is_empty(), "a step without requests would never be resumed");
                 let run = self.workers[worker].as_mut().expect("a step belongs to a running reconcile");
@@ -329,8 +335,12 @@ impl<R: Reconciler + 'static> QueueController<R> {
             computed => {
                 let worker = (computed - COMPUTED) as usize;
                 let run = self.workers[worker].as_mut().expect("computing time belongs to a running reconcile");
-                let step = run.computed.take().expect("it has computed");
                 ctx.out.set_cause(run.record);
+                let step = match (run.computed.take(), run.state.take()) {
+                    (Some(step), _) => step,
+                    (None, Some(state)) => self.reconciler.resume(&run.key, state, Vec::new(), ctx),
+                    (None, None) => unreachable!("it has computed, or it has waited"),
+                };
                 let outcome = self.take_step(worker, step, ctx);
                 self.go_on(worker, outcome, ctx);
             }

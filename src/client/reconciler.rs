@@ -45,7 +45,7 @@ pub trait Reconciler: Clone {
     ) {
     }
 
-    /// All requests of the step were answered; `replies` are in the order the requests were given.
+    /// All requests of the step were answered; `replies` are in the order the requests were given. None after a wait.
     fn resume(
         &mut self,
         key: &Key,
@@ -85,6 +85,13 @@ pub enum Step<S> {
     Call {
         /// The requests.
         requests: Vec<Request>,
+        /// What to remember.
+        state: S,
+    },
+    /// Hold the worker for this long (a poll of the cache), and be resumed without replies.
+    Wait {
+        /// How long; not zero.
+        span: Span,
         /// What to remember.
         state: S,
     },

@@ -83,6 +83,11 @@ impl<R: Reconciler> Script<R> {
             let (requests, mut state) = match step {
                 Step::Finish(outcome) => return outcome,
                 Step::Call { requests, state } => (requests, state),
+                Step::Wait { span, state } => {
+                    self.now = self.now + span;
+                    step = self.with_context(|reconciler, ctx| reconciler.resume(key, state, Vec::new(), ctx));
+                    continue;
+                }
             };
             let mut replies = Vec::new();
             for (index, request) in requests.iter().enumerate() {

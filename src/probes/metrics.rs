@@ -64,17 +64,49 @@ pub const NAMES: [&str; 47] = [
 /// Gives every metric to the sink, in an order that depends on names only.
 pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     // A standby works no queue: what its metrics would show is shown by the one that acts.
-    for process in world.processes().iter().filter(|process| process.alive && process.acts) {
+    let acting: Vec<&Process> = world.processes().iter().filter(|process| process.alive && process.acts).collect();
+    let mut sums = Sums::default();
+    for (index, process) in acting.iter().enumerate() {
+        let is_twin = |(other, twin): (usize, &&Process)| other != index && is_same_program(twin, process);
+        let has_twin = acting.iter().enumerate().any(is_twin);
         for slot in &process.components {
-            slot.component.metrics(now, sink);
+            slot.component.metrics(now, if has_twin { &mut sums } else { &mut *sink });
         }
         client_requests(process, sink);
     }
+    sums.give(sink);
     elections(world, sink);
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
     staleness(world, now, sink);
+}
+
+/// Whether two processes report the same series, as two versions of an operator do that run at once.
+fn is_same_program(one: &Process, other: &Process) -> bool {
+    let names = |process: &Process| process.components.iter().map(|slot| slot.component.name()).collect::<Vec<_>>();
+    !one.components.is_empty() && names(one) == names(other)
+}
+
+/// Adds up what several processes report under the same labels: nobody scrapes them, so there is no `instance`.
+#[derive(Default)]
+struct Sums(Map<(&'static str, Vec<(&'static str, String)>), f64>);
+
+impl MetricSink for Sums {
+    fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        let labels = labels.iter().map(|(name, value)| (*name, value.to_string())).collect();
+        *self.0.entry((metric, labels)).or_insert(0.0) += value;
+    }
+}
+
+impl Sums {
+    fn give(self, sink: &mut dyn MetricSink) {
+        for ((metric, labels), value) in self.0 {
+            let labels: Vec<(&'static str, &str)> =
+                labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            sink.sample(metric, &labels, value);
+        }
+    }
 }
 
 /// Upstream: component-base/metrics/prometheus/clientgo/leaderelection/metrics.go; the process stands in for the

@@ -22,6 +22,8 @@ const WRITES: [Action; 8] = [
     Action::Bind,
     Action::Remove,
 ];
+/// What the detail of a key begins with that the limiter holds back.
+const RATE_LIMITER: &str = "rate limiter:";
 /// Columns of trace.csv that are read here.
 const COLUMNS: [&str; 10] =
     ["time_s", "event", "cause", "process", "component", "action", "kind", "namespace", "name", "detail"];
@@ -272,6 +274,33 @@ pub fn circumstances(rows: &Rows, namespace: &str, name: &str, at: Option<Span>)
     }
     lines.extend(down.into_iter().map(|(process, since)| format!("{since} {process} went down, and was down then")));
     lines
+}
+
+/// Who would look at an object again and may not yet: neither its queue nor a worker has it, the rate limiter does. A line
+/// each, in the order of time.
+pub fn held_back(rows: &Rows, kind: Kind, namespace: &str, name: &str, at: Option<Span>) -> Vec<String> {
+    let until = at.map_or(rows.len(), |at| rows.rows.partition_point(|row| row.time <= at));
+    let moves = [Action::Enqueue, Action::EnqueueAfter, Action::Reconcile].map(Action::as_str);
+    let mut last: Vec<&Row> = Vec::new();
+    for row in &rows.rows[..until] {
+        let action = rows.text(row.action);
+        if action == Action::ProcessStop.as_str() {
+            last.retain(|held| held.process != row.process);
+        } else if moves.contains(&action)
+            && [row.kind, row.namespace, row.name].map(|text| rows.text(text)) == [kind.as_str(), namespace, name]
+        {
+            last.retain(|held| (held.process, held.component) != (row.process, row.component));
+            last.push(row);
+        }
+    }
+    let is_held = |row: &&Row| {
+        rows.text(row.action) == Action::EnqueueAfter.as_str() && rows.text(row.detail).starts_with(RATE_LIMITER)
+    };
+    let line = |row: &Row| {
+        let (actor, object, limiter) = (rows.actor(row), rows.object(row), rows.text(row.detail));
+        format!("{} {actor} queued {object} for later ({limiter}); until then it is in no queue", row.time)
+    };
+    last.into_iter().filter(is_held).map(line).collect()
 }
 
 /// The last change of an object at or before an instant, or the last decision that failed, and its causes back to a root,

@@ -306,10 +306,22 @@ fn children(entry: &Entry<'_>) -> Option<Children> {
     let names = fields.get("names").and_then(|entry| entry.word(&names)).unwrap_or(ChildNames::Deterministic);
     let must_go = truth(&mut fields, "waitForDeletion");
     let template = fields.require("template").and_then(|template| template_of(&template));
+    let wait_for_cache = fields.get("waitForCache").map(|wait| wait_for_cache(&wait));
     fields.finish();
     let (kind, template) = template?;
+    let wait_for_cache = match wait_for_cache {
+        Some(timeout) => Some(timeout?),
+        None => None,
+    };
     let count = count.unwrap_or(Some(Count::Fixed(1)))?;
-    Some(Children { kind, template: Arc::new(template), count, names, must_go })
+    Some(Children { kind, template: Arc::new(template), count, names, must_go, wait_for_cache })
+}
+
+fn wait_for_cache(entry: &Entry<'_>) -> Option<Span> {
+    let mut fields = entry.fields()?;
+    let timeout = fields.require("timeout").and_then(|timeout| positive(&timeout));
+    fields.finish();
+    timeout
 }
 
 /// A mapping of which every field is taken as it is.

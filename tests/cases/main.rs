@@ -6,5 +6,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod leaders;
+mod operators;
 mod queues;
 mod spares;

@@ -4,10 +4,16 @@ use std::sync::Arc;
 
 use kubesim::client::queue_settings::{HandlerAdd, LimiterSettings, QueueSettings};
 use kubesim::client::workqueue::{AddedLater, Got, RateLimitingQueue};
-use kubesim::model::{Distribution, Span, Time};
+use kubesim::component::MetricSink;
+use kubesim::model::{Action, Distribution, Kind, Record, Span, Time};
+use kubesim::probes::metrics;
+use kubesim::report::why::{self, Rows};
 use kubesim::sim::plan::ComponentPlan;
 use kubesim::sim::resyncs::plan_of_resyncs;
-use kubesim::sim::{NoObserver, World};
+use kubesim::sim::{NoObserver, Plan, World};
+use kubesim::trace::row::{HEADER, push_row};
+
+use crate::common::{plan_of, run, run_until};
 
 const KEY: &str = "default/web";
 
@@ -131,4 +137,80 @@ fn c05_a_key_that_always_fails_waits_while_workers_are_idle() {
         }
         bench.next_get();
     }
+}
+
+/// An operator of one object.
+fn operator(test: &str, reconcile: &str) -> Plan {
+    let text = format!(
+        "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  duration: 25m\n  nodes: [{{count: 1}}]\n  \
+         operators: [{{name: cache-operator, of: {{kind: Cache, count: 1}}, reconcile: {{{reconcile}}}}}]\n"
+    );
+    plan_of(test, &text)
+}
+
+/// Between the end of a reconcile and the next one, for all that the limiter held back.
+fn held_back_ms(records: &[Record]) -> Vec<i64> {
+    let is_held = |record: &&Record| record.detail.to_string().starts_with("rate limiter: in ");
+    let next = |held: &Record| {
+        let next = records.iter().find(|record| record.action == Action::Reconcile && record.cause == held.id);
+        next.map(|next| (next.time - held.time).0 / 1_000_000)
+    };
+    records.iter().filter(|record| record.action == Action::EnqueueAfter).filter(is_held).filter_map(next).collect()
+}
+
+/// What `kubesim why` says about who waits.
+fn who_waits(plan: &Plan, records: &[Record], at: Span) -> Vec<String> {
+    let kind = plan.kinds.from_user("caches").unwrap();
+    assert!(matches!(kind, Kind::Custom(_)));
+    let mut trace = HEADER.as_bytes().to_vec();
+    records.iter().for_each(|record| push_row(&mut trace, record, plan.start_at));
+    why::held_back(&Rows::read(&trace[..]).unwrap(), kind, "default", "cache-1", Some(at))
+}
+
+/// The operator's queue depth, and its workers that are busy.
+fn depth_and_busy(world: &World) -> (f64, f64) {
+    struct Sums(f64, f64);
+    impl MetricSink for Sums {
+        fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+            if metric == "workqueue_depth" && labels == [("name", "cache-operator")] {
+                self.0 += value;
+            } else if metric == "controller_runtime_active_workers" {
+                self.1 += value;
+            }
+        }
+    }
+    let mut sums = Sums(0.0, 0.0);
+    metrics::collect(world, world.now(), &mut sums);
+    (sums.0, sums.1)
+}
+
+/// The same in a whole world: what the trace and `kubesim why` name is the limiter.
+#[test]
+fn c01_a_requeue_each_time_is_held_back_by_the_limiter_in_a_world() {
+    let plan = operator("c01", "requests: [], requeue: true");
+    let records = run(&plan).records;
+    let held_ms = held_back_ms(&records);
+    assert_eq!(held_ms[..8], [5, 10, 20, 40, 80, 160, 320, 640]);
+    assert_eq!(held_ms[..15].iter().sum::<i64>(), 163_835);
+    assert_eq!(held_ms[15..], [163_840, 327_680, 655_360], "and the 19th is under way: 1310.7 s + 1000 s");
+    // In the 17th wait, from 327.7 s on.
+    let at = Span::from_seconds(400);
+    assert_eq!(depth_and_busy(&run_until(&plan, at).0), (0.0, 0.0));
+    let waits = who_waits(&plan, &records, at);
+    assert!(waits.len() == 1 && waits[0].contains("(rate limiter: in 5m27.68s)"), "{waits:?}");
+}
+
+/// The same in a whole world.
+#[test]
+fn c05_a_key_that_always_fails_is_held_back_by_the_limiter_in_a_world() {
+    let plan = operator("c05", "requests: [], fails: [{error: connection refused}]");
+    let records = run(&plan).records;
+    let held_ms = held_back_ms(&records);
+    // Of 17 retries the last waits 327 s, of 18 the last 655 s.
+    assert_eq!(held_ms[16..18], [327_680, 655_360]);
+    let at = Span::from_seconds(900);
+    assert_eq!(depth_and_busy(&run_until(&plan, at).0), (0.0, 0.0));
+    let waits = who_waits(&plan, &records, at);
+    assert!(waits.len() == 1 && waits[0].contains("(rate limiter: in 10m55.36s)"), "{waits:?}");
+    assert!(who_waits(&plan, &records, Span::ZERO).is_empty());
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::decide::{self, NewChild};
+use super::decide::{self, CacheWait, NewChild};
 use super::settings::{Afterwards, Children, OperatorSettings, RequestSpec, StatusFields};
 use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, MetricSink, Purpose, WatchSpec, draw_span};
@@ -12,7 +12,7 @@ use crate::controllers::expectations::Expectations;
 use crate::model::api::{ListVersion, ObjectSelector, Reason};
 use crate::model::{
     Answer, ApiResult, Custom, EventType, Key, Kind, Kinds, Labels, Map, Meta, Name, Object, OwnerReference,
-    Preconditions, Request, Time,
+    Preconditions, Request, Span, Time,
 };
 use crate::rules::codec;
 
@@ -64,6 +64,10 @@ pub struct State {
     listed: Option<(Kind, Vec<Object>)>,
     /// Writes of children that are still to be sent.
     children: VecDeque<Request>,
+    /// How long it waits for children in its cache, those that it has not seen there, and until when.
+    patience: Option<Span>,
+    unseen: Vec<Key>,
+    deadline: Option<Time>,
     /// What the answer is to.
     sent: Sent,
 }
@@ -75,6 +79,7 @@ enum Sent {
     List(Kind),
     Write,
     Child,
+    NewChild,
 }
 
 impl Operator {
@@ -98,7 +103,15 @@ impl Operator {
         let settings = self.settings.clone();
         loop {
             if let Some(request) = state.children.pop_front() {
-                return call(request, Sent::Child, state);
+                let sent = if matches!(request, Request::Create(_)) { Sent::NewChild } else { Sent::Child };
+                return call(request, sent, state);
+            }
+            match decide::cache_wait(&mut state.unseen, &mut state.deadline, state.patience, ctx.now, |child| {
+                ctx.informers.get(child).is_some()
+            }) {
+                CacheWait::Over => {}
+                CacheWait::Poll(span) => return Step::Wait { span, state: State { sent: Sent::Nothing, ..state } },
+                CacheWait::TimedOut(message) => return Step::Finish(self.badly(key, message, false)),
             }
             let Some(request) = settings.requests.get(state.next) else {
                 return Step::Finish(self.well(key, ctx));
@@ -180,6 +193,7 @@ impl Operator {
             preconditions: Preconditions::default(),
         });
         state.children.extend(create.chain(delete));
+        state.patience = children.wait_for_cache;
         leaving
     }
 
@@ -243,7 +257,7 @@ impl Operator {
         Some(key)
     }
 
-    fn report(&self, key: &Key, message: &str, attempt: u32, delay: crate::model::Span, ctx: &mut Context<'_>) {
+    fn report(&self, key: &Key, message: &str, attempt: u32, delay: Span, ctx: &mut Context<'_>) {
         let Some(object) = ctx.informers.get(key).cloned() else { return };
         let text = decide::event_text(message, attempt, delay);
         ctx.out.event(&object, EventType::Warning, "ReconcileError", text);
@@ -322,25 +336,38 @@ impl Reconciler for Operator {
         if let Some(rule) = decide::failure(&settings.fails, key, book.attempts, since_start, ctx.draws) {
             return Step::Finish(self.badly(key, rule.error.clone(), rule.terminal));
         }
-        let state = State { next: 0, object, listed: None, children: VecDeque::new(), sent: Sent::Nothing };
+        let state = State {
+            next: 0,
+            object,
+            listed: None,
+            children: VecDeque::new(),
+            patience: None,
+            unseen: Vec::new(),
+            deadline: None,
+            sent: Sent::Nothing,
+        };
         self.advance(key, state, ctx)
     }
 
     fn resume(&mut self, key: &Key, mut state: State, replies: Vec<ApiResult>, ctx: &mut Context<'_>) -> Step<State> {
-        let answer = replies.into_iter().next().expect("each step sends one request");
+        let Some(answer) = replies.into_iter().next() else {
+            // It has waited for its cache.
+            return self.advance(key, state, ctx);
+        };
         match (state.sent, answer) {
             // The object is gone: there is nothing to do.
             (Sent::Get, Err(error)) if error.reason == Reason::NotFound => return Step::Finish(Outcome::DONE),
             // A child that is to go is gone.
             (Sent::Child, Err(error)) if error.reason == Reason::NotFound => {}
             (sent, Err(error)) => {
-                if sent == Sent::Child && self.settings.expectations {
+                if matches!(sent, Sent::Child | Sent::NewChild) && self.settings.expectations {
                     self.give_up(key, &state);
                 }
                 return Step::Finish(self.badly(key, error.message, false));
             }
             (Sent::Get | Sent::Write, Ok(Answer::Object(Object::Custom(object)))) => state.object = object,
             (Sent::List(kind), Ok(Answer::List { items, .. })) => state.listed = Some((kind, items)),
+            (Sent::NewChild, Ok(Answer::Object(child))) if state.patience.is_some() => state.unseen.push(child.key()),
             (_, Ok(_)) => {}
         }
         self.advance(key, state, ctx)

@@ -108,6 +108,42 @@ pub fn leaving_text(kind: Kind, count: usize) -> String {
     }
 }
 
+/// Between two looks at the cache.
+///
+/// Upstream: sigs.k8s.io/cluster-api internal/controllers/machineset/machineset_controller.go (`stateConfirmationInterval`).
+const CACHE_POLL: Span = Span::from_milliseconds(100);
+
+/// What a reconcile does that waits for its cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CacheWait {
+    /// Nothing is missing.
+    Over,
+    /// Looks again after this long.
+    Poll(Span),
+    /// Fails, with these words.
+    TimedOut(String),
+}
+
+/// Takes children that the cache has seen out of those it has not; `deadline` is set by the first look that misses one.
+pub fn cache_wait(
+    unseen: &mut Vec<Key>,
+    deadline: &mut Option<Time>,
+    patience: Option<Span>,
+    now: Time,
+    is_seen: impl Fn(&Key) -> bool,
+) -> CacheWait {
+    unseen.retain(|child| !is_seen(child));
+    let (Some(first), Some(patience)) = (unseen.first(), patience) else {
+        *deadline = None;
+        return CacheWait::Over;
+    };
+    let until = *deadline.get_or_insert(now + patience);
+    if now >= until {
+        return CacheWait::TimedOut(format!("timed out after {patience} waiting for {first} in the cache"));
+    }
+    CacheWait::Poll(CACHE_POLL.min(until - now))
+}
+
 fn is_active(child: &Object) -> bool {
     child.as_pod().map_or(!child.meta().is_deleting(), |pod| pod.is_active())
 }

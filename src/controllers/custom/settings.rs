@@ -61,6 +61,8 @@ pub struct Children {
     pub names: ChildNames,
     /// A reconcile that finds one on its way out fails: it comes back until that one is gone.
     pub must_go: bool,
+    /// How long a reconcile that made some waits until its cache has seen them; it fails when that is over.
+    pub wait_for_cache: Option<Span>,
 }
 
 /// How many children an object should have.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::decide::{NewChild, child_changes, event_text, exponential, failure, own_backoff, status};
+use super::decide::{
+    CacheWait, NewChild, cache_wait, child_changes, event_text, exponential, failure, own_backoff, status,
+};
 use super::*;
 use crate::client::reconciler::{Enqueue, Outcome, Reconciler};
 use crate::component::{Draws, Purpose};
@@ -52,7 +54,7 @@ fn key() -> Key {
 fn pods(count: Count, names: ChildNames) -> Children {
     let template = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "labels": {"app": "db"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    Children { kind: Kind::Pod, template: Arc::new(template), count, names, must_go: false }
+    Children { kind: Kind::Pod, template: Arc::new(template), count, names, must_go: false, wait_for_cache: None }
 }
 
 fn script(settings: OperatorSettings) -> Script<Operator> {
@@ -277,4 +279,29 @@ fn it_watches_its_objects_and_children() {
     let operator = Operator::new(Arc::new(settings(vec![children])), Time(0), &kinds().0);
     let watched: Vec<Kind> = operator.watches().iter().map(|spec| spec.kind).collect();
     assert_eq!(watched, [kinds().1, Kind::Pod]);
+}
+
+#[test]
+fn a_wait_for_the_cache_looks_every_100_ms_until_its_time_is_over() {
+    let children = vec![key()];
+    let patience = Some(Span::from_milliseconds(250));
+    let at = |milliseconds| Time(0) + Span::from_milliseconds(milliseconds);
+    let (mut unseen, mut deadline) = (children.clone(), None);
+    let mut look = |now, seen| cache_wait(&mut unseen, &mut deadline, patience, now, |_| seen);
+    // From 0: looks at 0, 100, 200, and, the time being over, 250.
+    assert_eq!(look(at(0), false), CacheWait::Poll(Span::from_milliseconds(100)));
+    assert_eq!(look(at(100), false), CacheWait::Poll(Span::from_milliseconds(100)));
+    assert_eq!(look(at(200), false), CacheWait::Poll(Span::from_milliseconds(50)));
+    assert!(matches!(look(at(250), false), CacheWait::TimedOut(text) if text.contains("250ms")));
+    assert_eq!(look(at(250), true), CacheWait::Over);
+    assert_eq!((unseen.len(), deadline), (0, None));
+}
+
+#[test]
+fn a_reconcile_that_waits_for_its_cache_fails_when_the_child_does_not_come() {
+    let wait = Children { wait_for_cache: Some(Span::from_seconds(6)), ..pods(Count::Fixed(1), ChildNames::Random) };
+    let mut script = script(settings(vec![RequestSpec::Children(wait)]));
+    let outcome = script.reconcile(&key(), |_| None);
+    assert!(matches!(outcome, Outcome::Error { message, .. } if message.starts_with("timed out after 6s")));
+    assert_eq!(script.now, Time(0) + Span::from_seconds(6));
 }

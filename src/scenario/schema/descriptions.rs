@@ -246,6 +246,14 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "A reconcile that finds a child on its way out fails, and comes back until it is gone.",
     ),
     (
+        "spec.operators[].reconcile.requests[].create.waitForCache",
+        "A reconcile that made children holds its worker until its cache has seen them; it looks every 100 ms.",
+    ),
+    (
+        "spec.operators[].reconcile.requests[].create.waitForCache.timeout",
+        "After this long it fails, and is retried through the limiter.",
+    ),
+    (
         "spec.operators[].reconcile.requests[].create.template",
         "Manifest of a child without a name: of a Pod or any other kind that is simulated.",
     ),

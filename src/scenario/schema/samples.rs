@@ -77,7 +77,7 @@ spec:
       - get
       - {list: pods}
       - {update-status: {phase: Ready}}
-      - create: {count: 3, names: random, waitForDeletion: true, template: {kind: Pod, spec: {containers: [{name: a, image: b}]}}}
+      - create: {count: 3, names: random, waitForDeletion: true, waitForCache: {timeout: 6s}, template: {kind: Pod, spec: {containers: [{name: a, image: b}]}}}
       - create: {count: spec.replicas, template: {kind: Database}}
       fails:
       - {object: database-4, probability: 0.5, from: 1m, until: 2m, error: connection refused, terminal: true}
