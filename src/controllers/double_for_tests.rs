@@ -84,7 +84,7 @@ impl<R: Reconciler> Script<R> {
                 Step::Finish(outcome) => return outcome,
                 Step::Call { requests, state } => (requests, state),
                 Step::Wait { span, state } => {
-                    self.now = self.now + span;
+                    self.now += span;
                     step = self.with_context(|reconciler, ctx| reconciler.resume(key, state, Vec::new(), ctx));
                     continue;
                 }

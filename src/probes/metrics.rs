@@ -90,7 +90,10 @@ fn is_same_program(one: &Process, other: &Process) -> bool {
 
 /// Adds up what several processes report under the same labels: nobody scrapes them, so there is no `instance`.
 #[derive(Default)]
-struct Sums(Map<(&'static str, Vec<(&'static str, String)>), f64>);
+struct Sums(Map<Series, f64>);
+
+/// A metric and its labels.
+type Series = (&'static str, Vec<(&'static str, String)>);
 
 impl MetricSink for Sums {
     fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
