@@ -230,6 +230,10 @@ pub struct Outbox {
     /// The record that caused the input; what is emitted is caused by it unless another cause is set.
     cause: Cause,
     next_record: u64,
+    /// Nobody is told of records: they are counted and numbered, not kept.
+    unheard: bool,
+    /// How many reconciles began, and how many ended in an error.
+    pub(crate) reconciles: (u64, u64),
     /// Records made, complete but for time, process, component and versions, which the loop fills in.
     pub(crate) records: Vec<Record>,
     /// Everything else, in order.
@@ -312,13 +316,14 @@ pub enum Effect {
 impl Outbox {
     /// An outbox for one input. `next_record` is the number the next record will get.
     pub fn new(cause: Cause, next_record: u64) -> Outbox {
-        Outbox { cause, next_record, records: Vec::new(), effects: Vec::new(), notes: Vec::new() }
+        Outbox { cause, next_record, ..Outbox::default() }
     }
 
-    /// An outbox for another input in the room of an earlier one, which must have been emptied.
-    pub fn reusing(emptied: Outbox, cause: Cause, next_record: u64) -> Outbox {
+    /// An outbox for another input in the room of an earlier one, which must have been emptied; `unheard` if nobody is told
+    /// of records.
+    pub(crate) fn reusing(emptied: Outbox, cause: Cause, next_record: u64, unheard: bool) -> Outbox {
         debug_assert!(emptied.records.is_empty() && emptied.effects.is_empty() && emptied.notes.is_empty());
-        Outbox { cause, next_record, ..emptied }
+        Outbox { cause, next_record, unheard, reconciles: (0, 0), ..emptied }
     }
 
     /// The current cause.
@@ -340,6 +345,14 @@ impl Outbox {
     pub fn record(&mut self, action: Action, key: Option<Key>, detail: impl Into<Detail>) -> RecordId {
         let id = RecordId(self.next_record);
         self.next_record += 1;
+        match action {
+            Action::Reconcile => self.reconciles.0 += 1,
+            Action::ReconcileError => self.reconciles.1 += 1,
+            _ => {}
+        }
+        if self.unheard {
+            return id;
+        }
         self.records.push(Record::new(id, self.cause, action, key, detail.into()));
         id
     }

@@ -4,6 +4,7 @@
 //!
 //! Upstream: client-go/tools/cache/{store,thread_safe_store,controller}.go, v0.36.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -120,12 +121,33 @@ pub struct Cache {
     /// The map is in order of its keys: lists need no sort.
     is_sorted: bool,
     by_controller: Map<Uid, BTreeSet<Key>>,
+    /// Where the next key is looked for before it is hashed.
+    likely: Cell<Likely>,
+}
+
+/// Keys are often asked for in the order of the cache, as in the reconciles after a resync.
+#[derive(Clone, Copy, Debug, Default)]
+struct Likely {
+    /// The place after the last found.
+    next: usize,
+    /// The last key stood at `next`.
+    in_order: bool,
 }
 
 impl Cache {
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Object> {
-        self.objects.get(key)
+        let Likely { next, in_order } = self.likely.get();
+        let guessed = in_order.then(|| self.objects.get_index(next)).flatten().filter(|(found, _)| *found == key);
+        let (place, object) = match guessed {
+            Some((_, object)) => (next, object),
+            None => {
+                let (place, _, object) = self.objects.get_full(key)?;
+                (place, object)
+            }
+        };
+        self.likely.set(Likely { next: place + 1, in_order: place == next });
+        Some(object)
     }
 
     /// How many objects it holds.

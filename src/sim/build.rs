@@ -73,6 +73,7 @@ impl World {
             counters: Counters::default(),
             answers: Map::default(),
             fresh: Vec::new(),
+            unheard: false,
             fresh_notes: Vec::new(),
             outbox: Outbox::default(),
             idle_watches: Vec::new(),

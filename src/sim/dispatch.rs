@@ -28,7 +28,7 @@ impl World {
             return;
         }
         let now = self.hosts[process].clock.monotonic(self.calendar.now());
-        let mut out = Outbox::reusing(std::mem::take(&mut self.outbox), cause, self.next_record);
+        let mut out = Outbox::reusing(std::mem::take(&mut self.outbox), cause, self.next_record, self.unheard);
         let owner = &mut self.processes[process];
         let slot = &mut owner.components[component];
         let mut context =
@@ -45,12 +45,10 @@ impl World {
 
     fn take_records(&mut self, process: ProcessIndex, component: ComponentIndex, out: &mut Outbox) {
         let now = self.calendar.now();
+        let (begun, failed) = out.reconciles;
+        self.counters.reconciles += begun;
+        self.counters.retries += failed;
         for mut record in out.records.drain(..) {
-            match record.action {
-                Action::Reconcile => self.counters.reconciles += 1,
-                Action::ReconcileError => self.counters.retries += 1,
-                _ => {}
-            }
             record.time = now;
             record.process = self.processes[process].name.clone();
             record.component = self.processes[process].components[component].name.clone();

@@ -10,6 +10,11 @@ pub trait Observer {
     /// A record was made.
     fn record(&mut self, _record: &Record) {}
 
+    /// Whether it is told of records. Those that nobody is told of get their numbers all the same and change nothing.
+    fn wants_records(&self) -> bool {
+        true
+    }
+
     /// The scheduler thought something about the pod that the plan asks about.
     fn explained(&mut self, _now: Time, _note: &SchedulingNote) {}
 
@@ -30,7 +35,11 @@ pub trait Observer {
 /// Nobody looks.
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    fn wants_records(&self) -> bool {
+        false
+    }
+}
 
 /// Several observers, told in order.
 pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
@@ -40,6 +49,10 @@ impl Observer for Observers<'_> {
         for observer in &mut self.0 {
             observer.record(record);
         }
+    }
+
+    fn wants_records(&self) -> bool {
+        self.0.iter().any(|observer| observer.wants_records())
     }
 
     fn explained(&mut self, now: Time, note: &SchedulingNote) {

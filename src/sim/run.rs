@@ -29,6 +29,7 @@ pub enum Ending {
 impl World {
     /// Runs to the end of the plan.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Ending {
+        self.unheard = !observer.wants_records();
         self.flush(observer);
         loop {
             let bound = self.bound();
@@ -54,6 +55,7 @@ impl World {
 
     /// Runs until an instant, which is finished; for clones in mid-run and for steps.
     pub fn run_until(&mut self, until: Time, observer: &mut dyn Observer) {
+        self.unheard = !observer.wants_records();
         self.flush(observer);
         loop {
             let next = self.calendar.peek_time().unwrap_or(Time::FAR_FUTURE);

@@ -55,6 +55,8 @@ pub struct World {
     pub(super) answers: Map<(&'static str, Kind, u16), u64>,
     /// Records not yet given to the observer.
     pub(super) fresh: Vec<Record>,
+    /// The observer wants no records: those of components are not kept.
+    pub(super) unheard: bool,
     /// What the scheduler thought, not yet given to the observer.
     pub(super) fresh_notes: Vec<SchedulingNote>,
     /// Scratch: an empty outbox with its room, for the next input.

@@ -7,7 +7,7 @@
 
 use std::hash::Hash;
 
-use super::slots::{Slots, Unused};
+use super::slots::{REMOVED, Slots, Unused};
 use crate::model::Time;
 
 /// Keys `K` with a deadline each, and the cause `C` of the call that set it.
@@ -24,6 +24,8 @@ pub struct Delaying<K, C> {
 struct Entry<C> {
     /// `None` if the key does not wait.
     cause: Option<C>,
+    /// Where its queue found the key when it was last added: it is looked for there before it is hashed.
+    queue_slot: u32,
 }
 
 impl<C> Unused for Entry<C> {
@@ -72,7 +74,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
     /// Lets a key wait until `ready_at`; of several deadlines for one key the earliest counts.
     pub fn insert(&mut self, key: K, ready_at: Time, cause: C) -> Delayed<C> {
         let bottom = self.heap.len();
-        let slot = self.slots.find_or_insert_with(key, || Entry { cause: None });
+        let slot = self.slots.find_or_insert_with(key, || Entry { cause: None, queue_slot: REMOVED });
         if self.places.len() <= slot as usize {
             self.places.resize(slot as usize + 1, 0);
         }
@@ -103,6 +105,11 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
 
     /// Takes out a key whose deadline has come: the one at the top of the heap, with its cause.
     pub fn pop_ready(&mut self, now: Time) -> Option<(K, C)> {
+        self.pop_ready_with(now, |key, cause, _| (key, cause))
+    }
+
+    /// As [`Delaying::pop_ready`], and hands it on to a queue that is told, and tells, the slot it has there.
+    pub(super) fn pop_ready_with<T>(&mut self, now: Time, hand_on: impl FnOnce(K, C, &mut u32) -> T) -> Option<T> {
         let top = *self.heap.first().filter(|node| node.ready_at <= now)?;
         let last = self.heap.len() - 1;
         self.heap.swap(0, last);
@@ -111,14 +118,16 @@ impl<K: Clone + Eq + Hash, C: Clone> Delaying<K, C> {
             self.sift_down(0, last);
         }
         let key = self.slots.key(top.slot).clone();
-        let cause = self.slots.value_mut(top.slot).cause.take().expect("a key in the heap waits");
+        let entry = self.slots.value_mut(top.slot);
+        let cause = entry.cause.take().expect("a key in the heap waits");
+        let handed_on = hand_on(key, cause, &mut entry.queue_slot);
         if let Some(new_slots) = self.slots.retire_one() {
             for index in 0..self.heap.len() {
                 self.heap[index].slot = new_slots[self.heap[index].slot as usize];
                 self.place(index, self.heap[index]);
             }
         }
-        Some((key, cause))
+        Some(handed_on)
     }
 
     /// Until when this key waits, if it does.

@@ -45,6 +45,8 @@ struct Entry<C> {
 }
 
 const NOT_PROCESSING: u32 = u32::MAX;
+/// So many held keys are looked through before a key is hashed.
+const FEW: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waiter {
@@ -180,6 +182,19 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
             return Added::Refused;
         }
         let slot = self.slots.find_or_insert_with(key, Entry::idle);
+        self.add_slot(slot, now, cause)
+    }
+
+    /// As [`Queue::add`], for a key that was in this slot when it was last added so; tells the slot.
+    pub(super) fn add_near(&mut self, key: K, near: &mut u32, now: Time, cause: C) -> Added<C> {
+        if self.shutting_down {
+            return Added::Refused;
+        }
+        *near = self.slots.find_near_or_insert_with(key, *near, Entry::idle);
+        self.add_slot(*near, now, cause)
+    }
+
+    fn add_slot(&mut self, slot: u32, now: Time, cause: C) -> Added<C> {
         let entry = self.slots.value_mut(slot);
         if entry.dirty_since.is_some() {
             return Added::Coalesced { first: entry.cause.clone().expect("a dirty key has a cause") };
@@ -211,7 +226,7 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
 
     /// A worker has finished with a key. Done for a queued key that nobody holds queues it a second time, as upstream.
     pub fn done(&mut self, key: &K, now: Time) -> Done {
-        let slot = self.slots.find(key);
+        let slot = self.find_held(key).or_else(|| self.slots.find(key));
         let work_duration = slot.and_then(|slot| self.release(slot, now));
         let requeued = slot.filter(|slot| self.slots.value(*slot).dirty_since.is_some());
         if let Some(slot) = requeued {
@@ -346,6 +361,14 @@ impl<K: Clone + Eq + Hash, C: Clone> Queue<K, C> {
     fn push(&mut self, slot: u32) {
         self.slots.value_mut(slot).queued_copies += 1;
         self.fifo.push_back(slot);
+    }
+
+    /// The slot of a key, if it is held by one of so few workers that looking at what they hold is less than hashing it.
+    fn find_held(&self, key: &K) -> Option<u32> {
+        if self.processing.len() > FEW {
+            return None;
+        }
+        self.processing.iter().copied().find(|slot| self.slots.key(*slot) == key)
     }
 
     /// Takes the head of the queue into processing.

@@ -103,8 +103,8 @@ impl<K: Clone + Eq + Hash, C: Clone> RateLimitingQueue<K, C> {
 
     /// Adds one key whose delay is over; `None` if there is none. The cause of the add is that of the delayed add.
     pub fn add_next_ready(&mut self, now: Time) -> Option<(K, Added<C>)> {
-        let (key, cause) = self.delaying.pop_ready(now)?;
-        Some((key.clone(), self.queue.add(key, now, cause)))
+        let queue = &mut self.queue;
+        self.delaying.pop_ready_with(now, |key, cause, near| (key.clone(), queue.add_near(key, near, now, cause)))
     }
 
     /// A worker asks for the next key.

@@ -16,6 +16,11 @@ pub(in crate::client) struct Slots<K, V> {
     unused: usize,
     /// A new key has come while unused slots prevailed: they are not waiting for their own keys.
     crowded: bool,
+    /// The slot after the last that came into use.
+    next: u32,
+    /// The last key stood at `next`: keys come in the order of their slots, as in a resync, so that the following one is
+    /// looked for there before it is hashed.
+    in_order: bool,
 }
 
 /// A value that can be told to be of no use any more.
@@ -32,7 +37,7 @@ const WORTH_REMOVING: usize = if cfg!(test) { 2 } else { 1_024 };
 
 impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     pub(in crate::client) fn new() -> Slots<K, V> {
-        Slots { entries: Map::default(), unused: 0, crowded: false }
+        Slots { entries: Map::default(), unused: 0, crowded: false, next: 0, in_order: false }
     }
 
     /// The slot of a key, if it has one.
@@ -43,6 +48,24 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
     /// The slot of a key that comes into use; a new one gets the value that `make` gives, which must be unused, as the
     /// value of an old one may be. The caller puts it to use at once.
     pub(in crate::client) fn find_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
+        let guess = if self.in_order { self.next } else { REMOVED };
+        let slot = self.find_near_or_insert_with(key, guess, make);
+        self.in_order = slot == self.next;
+        self.next = slot + 1;
+        slot
+    }
+
+    /// As [`Slots::find_or_insert_with`], for a key that probably has this slot.
+    pub(in crate::client) fn find_near_or_insert_with(&mut self, key: K, guess: u32, make: impl FnOnce() -> V) -> u32 {
+        let slot = match self.entries.get_index(guess as usize) {
+            Some((found, _)) if *found == key => guess,
+            _ => self.find_or_insert_hashed(key, make),
+        };
+        self.unused -= usize::from(self.value(slot).is_unused());
+        slot
+    }
+
+    fn find_or_insert_hashed(&mut self, key: K, make: impl FnOnce() -> V) -> u32 {
         let len = self.entries.len();
         let entry = self.entries.entry(key);
         let slot = slot_number(entry.index());
@@ -51,7 +74,6 @@ impl<K: Clone + Eq + Hash, V: Unused> Slots<K, V> {
             self.crowded |= self.unused >= WORTH_REMOVING && self.unused * 2 >= len;
             self.unused += 1;
         }
-        self.unused -= usize::from(self.value(slot).is_unused());
         slot
     }
 
@@ -137,6 +159,21 @@ mod tests {
         assert_eq!(slots.find_or_insert_with("e", || false), 4);
         assert_eq!(slots.retire_one(), Some(vec![REMOVED, 0, REMOVED, 1, REMOVED]));
         assert_eq!((slots.key(0), slots.key(1), slots.find(&"d"), slots.find(&"a")), (&"b", &"d", Some(1), None));
+    }
+
+    #[test]
+    fn keys_are_found_whatever_the_order_they_come_in() {
+        let mut slots: Slots<u32, bool> = Slots::new();
+        for key in 0..6 {
+            let slot = slots.find_or_insert_with(key, || false);
+            *slots.value_mut(slot) = true;
+        }
+        assert_eq!(slots.find_near_or_insert_with(4, 4, || false), 4);
+        assert_eq!(slots.find_near_or_insert_with(4, 2, || false), 4);
+        // In order, out of order, over the end, one again, and a new one where 1 would be next.
+        let found: Vec<u32> =
+            [0, 1, 2, 5, 0, 1, 1, 2, 4, 5, 0, 9].map(|key| slots.find_or_insert_with(key, || false)).to_vec();
+        assert_eq!(found, [0, 1, 2, 5, 0, 1, 1, 2, 4, 5, 0, 6]);
     }
 
     #[test]
