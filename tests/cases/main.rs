@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod elections;
 mod leaders;
 mod operators;
 mod queues;
