@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kubesim::experiment::single;
-use kubesim::model::{Action, Record, Span};
-use kubesim::sim::Plan;
+use kubesim::model::{Action, Kind, Object, Record, Span};
 use kubesim::sim::plan::{FaultAction, FaultPlan, Occurrences};
+use kubesim::sim::{Plan, World};
 
-use common::{plan_of, run};
+use common::{Keep, plan_of, run};
 
 /// Words whose example shows that nothing comes of it: only the trace differs.
 const HARMLESS: [&str; 1] = ["duplicateWatchEvents"];
@@ -181,4 +181,39 @@ fn a_fault_strikes_and_changes_nobody_elses_luck() {
         }
     }
     assert!(after_the_beginning > 10, "pods of the second minute were started in both runs as well");
+}
+
+/// Pods of the Deployment `api` in the cache of the controllers, and in etcd, at some seconds of a run.
+fn pods_seen(plan: &Plan, seconds: &[i64]) -> Vec<(usize, usize)> {
+    let mut world = World::new(Arc::new(plan.clone())).unwrap();
+    let is_of_api = |object: &&Object| object.meta().name.as_str().starts_with("api-");
+    let look = |second: &i64| {
+        world.run_until(plan.start_at + Span::from_seconds(*second), &mut Keep::default());
+        let manager = world.processes().iter().find(|process| process.name.as_str() == "kube-controller-manager");
+        let informer = manager.unwrap().informers.get_informer(Kind::Pod).unwrap();
+        let seen = informer.cache.sorted().into_iter().filter(is_of_api).count();
+        (seen, world.api().truth().iter(Kind::Pod).filter(is_of_api).count())
+    };
+    seconds.iter().map(look).collect()
+}
+
+#[test]
+fn a_lagging_server_takes_a_cache_back_in_time_and_it_catches_up() {
+    let (base, _) = page();
+    let faults = |version: &str, rest: &str| {
+        let fault = format!("reconnect: {{of: kube-controller-manager, lag: 30s{rest}}}");
+        let part = format!("kubernetesVersion: \"{version}\"\nfaults: [{{at: 65s, duration: 45s, {fault}}}]\n");
+        with(&base, &part, &format!("lag-{version}-{}", rest.len()))
+    };
+    // Three pods, at 60 six, at 120 four. The server is at 35 when the process connects at 65, and at 62 at 92.
+    let seconds = [64, 67, 89, 92, 109, 112, 140];
+    let seen = pods_seen(&faults("1.36", ""), &seconds);
+    assert_eq!(seen, [(6, 6), (3, 6), (3, 6), (6, 6), (6, 6), (6, 6), (4, 4)]);
+    // A ReplicaSet controller that does not compare what it reads with what it wrote believes that three are enough, and
+    // removes three that it still sees.
+    let real: Vec<usize> = pods_seen(&faults("1.32", ""), &[64, 89, 112]).into_iter().map(|(_, real)| real).collect();
+    assert_eq!(real, [6, 3, 6]);
+    // One that goes on from what it saw last does not go back.
+    let seen = pods_seen(&faults("1.36", ", resume: true"), &seconds);
+    assert_eq!(seen, [(6, 6), (6, 6), (6, 6), (6, 6), (6, 6), (6, 6), (4, 4)]);
 }

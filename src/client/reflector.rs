@@ -191,6 +191,12 @@ impl Reflector {
         }
     }
 
+    /// Begins a round without a word of what was seen: whatever the server has at hand, be it older (`resourceVersion=0`).
+    pub fn start_from_anything(&mut self) -> Ask {
+        (self.last_sync, self.last_sync_unavailable) = (None, false);
+        self.list(false)
+    }
+
     /// The wait is over.
     ///
     /// Panics when it does not wait.

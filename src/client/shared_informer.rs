@@ -181,6 +181,11 @@ impl Informer {
         self.reflector.start(now, draws)
     }
 
+    /// Begins a round without a word of what was seen: the cache may go back in time.
+    pub fn restart_from_anything(&mut self) -> Ask {
+        self.reflector.start_from_anything()
+    }
+
     /// A resync is due: handlers whose time it is are told of everything the cache holds.
     pub fn resync(&mut self, now: Time) {
         if self.processor.resync_due(now) {

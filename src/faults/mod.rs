@@ -18,6 +18,7 @@ pub mod drop_watch_events;
 pub mod duplicate_watch_events;
 pub mod lose_replies;
 pub mod partition;
+pub mod reconnect;
 pub mod refuse_connections;
 pub mod reorder_watches;
 pub mod respond;
@@ -38,6 +39,7 @@ pub use drop_watch_events::{DropStage, DropWatchEvents};
 pub use duplicate_watch_events::DuplicateWatchEvents;
 pub use lose_replies::LoseReplies;
 pub use partition::Partition;
+pub use reconnect::Reconnect;
 pub use refuse_connections::RefuseConnections;
 pub use reorder_watches::ReorderWatches;
 pub use respond::Respond;
@@ -64,6 +66,8 @@ pub enum FaultAction {
     CutWatch(CutWatch),
     /// Streams fall silent.
     StallWatch(StallWatch),
+    /// Connections go to an API server whose cache lags.
+    Reconnect(Reconnect),
     /// Requests are answered by an error.
     Respond(Respond),
     /// Connections are refused.
@@ -122,6 +126,7 @@ impl FaultAction {
             FaultAction::ReorderWatches(of) => Some(&of.to),
             FaultAction::CutWatch(of) => Some(&of.to),
             FaultAction::StallWatch(of) => Some(&of.to),
+            FaultAction::Reconnect(of) => Some(&of.of),
             FaultAction::Respond(of) => of.target.from.as_ref(),
             FaultAction::RefuseConnections(of) => of.target.from.as_ref(),
             FaultAction::LoseReplies(of) => of.target.from.as_ref(),

@@ -471,6 +471,7 @@ fn object_target(action: &FaultAction) -> Option<&ObjectTarget> {
         | FaultAction::ReorderWatches(_)
         | FaultAction::CutWatch(_)
         | FaultAction::StallWatch(_)
+        | FaultAction::Reconnect(_)
         | FaultAction::Partition(_)
         | FaultAction::ApiServer(_)
         | FaultAction::Kill { .. }
@@ -496,6 +497,7 @@ fn hits_requests(action: &FaultAction) -> bool {
         | FaultAction::ReorderWatches(_)
         | FaultAction::CutWatch(_)
         | FaultAction::StallWatch(_)
+        | FaultAction::Reconnect(_)
         | FaultAction::Kill { .. }
         | FaultAction::Stop { .. }
         | FaultAction::Pause { .. }

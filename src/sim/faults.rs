@@ -47,6 +47,8 @@ pub struct Strikes {
     dying: Vec<ProcessIndex>,
     /// Requests whose reply is the death of their process.
     fatal_replies: Vec<(ProcessIndex, ComponentIndex, u64, usize)>,
+    /// Faults that connected processes to a server that lags, and that server.
+    pub(super) lagging: Vec<(usize, u16)>,
 }
 
 impl Strikes {
@@ -142,6 +144,7 @@ impl World {
                     self.close_streams(process, cut.kind, how, record);
                 }
             }
+            FaultAction::Reconnect(reconnect) => self.reconnects(index, reconnect, record),
             FaultAction::StallWatch(stall) => {
                 self.note_streams(index, &stall.to, stall.kind);
                 if let Some(timeout) = stall.idle_timeout {
@@ -154,7 +157,7 @@ impl World {
     }
 
     /// Counts the streams that a fault hits.
-    fn note_streams(&mut self, fault: usize, to: &ProcessRef, kind: Option<Kind>) {
+    pub(super) fn note_streams(&mut self, fault: usize, to: &ProcessRef, kind: Option<Kind>) {
         let meant = self.addressed(to);
         let is_meant = |watch: &&crate::apiserver::Watch| {
             meant.contains(&watch.owner.0) && kind.is_none_or(|kind| kind == watch.kind)
@@ -201,9 +204,11 @@ impl World {
     pub(super) fn fault_ends(&mut self, index: usize) {
         let plan = self.plan.clone();
         let text = format!("ends: {}", plan.faults[index].text);
-        self.note(RecordId(0), None, Action::Fault, None, text);
-        if let FaultAction::Clock { process, .. } = &plan.faults[index].action {
-            self.restore_clocks(process);
+        let record = self.note(RecordId(0), None, Action::Fault, None, text);
+        match &plan.faults[index].action {
+            FaultAction::Clock { process, .. } => self.restore_clocks(process),
+            FaultAction::Reconnect(_) => self.reconnects_home(index, record),
+            _ => {}
         }
     }
 

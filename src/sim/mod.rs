@@ -26,6 +26,7 @@ pub mod lockstep;
 pub mod observer;
 mod physical;
 pub mod plan;
+mod reconnect;
 mod reflect;
 mod requests;
 pub mod resyncs;

@@ -16,7 +16,7 @@ pub use crate::client::queue_settings::{
 pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
-    DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
+    DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
     RefuseConnections, ReorderWatches, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Verb,
     WatchEventType, WatchTarget,
 };

@@ -84,7 +84,7 @@ impl World {
     }
 
     /// A reflector's request sets out.
-    fn ask(&mut self, process: ProcessIndex, kind: Kind, ask: Ask, cause: Cause) {
+    pub(super) fn ask(&mut self, process: ProcessIndex, kind: Kind, ask: Ask, cause: Cause) {
         let informer = self.processes[process].informers.get_informer(kind).expect("it watches the kind");
         let selector = informer.selector.clone();
         let request = match ask {

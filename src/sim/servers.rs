@@ -63,6 +63,8 @@ struct Client {
     user: u64,
     /// Its server.
     server: u16,
+    /// The server it is connected to when nothing is wrong.
+    home: u16,
 }
 
 /// Where a request is with its server.
@@ -78,26 +80,36 @@ pub struct AtServer {
     asked: Option<(&'static str, Kind)>,
 }
 
+impl Server {
+    fn new(settings: &ApiServerSettings, cache_lag: Span, now: Time) -> Server {
+        Server {
+            flow: FlowControl::new(settings.limits, now),
+            executor: settings
+                .capacity
+                .as_ref()
+                .map(|capacity| Executor::new(capacity.executors, capacity.contention, now)),
+            cache_lag,
+            wake: None,
+            woken: Woken::default(),
+            ended: Vec::new(),
+        }
+    }
+}
+
 impl Servers {
     /// The servers of a plan.
     pub fn new(plan: &Plan) -> Servers {
         let settings = &plan.api_server;
         let count = settings.replicas.max(1);
-        let server = |index: u32| Server {
-            flow: FlowControl::new(settings.limits, plan.start_at),
-            executor: settings
-                .capacity
-                .as_ref()
-                .map(|capacity| Executor::new(capacity.executors, capacity.contention, plan.start_at)),
-            cache_lag: settings.cache_lag.get(index as usize).copied().unwrap_or(Span::ZERO),
-            wake: None,
-            woken: Woken::default(),
-            ended: Vec::new(),
+        let server = |index: u32| {
+            let cache_lag = settings.cache_lag.get(index as usize).copied().unwrap_or(Span::ZERO);
+            Server::new(settings, cache_lag, plan.start_at)
         };
         let client = |(index, process): (usize, &ProcessPlan)| Client {
             identity: identity_of(process),
             user: Name::new(&process.name).stable_hash(),
             server: (index as u32 % count) as u16,
+            home: (index as u32 % count) as u16,
         };
         Servers {
             all: (0..count).map(server).collect(),
@@ -125,6 +137,17 @@ impl Servers {
     /// The process' connections go to another server from now on.
     pub fn connect(&mut self, process: usize, server: u16) {
         self.clients[process].server = server % self.all.len() as u16;
+    }
+
+    /// Starts one more server, whose watch cache is so far behind etcd; its number.
+    pub fn start_another(&mut self, settings: &ApiServerSettings, cache_lag: Span, now: Time) -> u16 {
+        self.all.push(Server::new(settings, cache_lag, now));
+        (self.all.len() - 1) as u16
+    }
+
+    /// The process' connections go to the server that it had at first.
+    pub fn connect_home(&mut self, process: usize) {
+        self.clients[process].server = self.clients[process].home;
     }
 
     /// How many servers there are.

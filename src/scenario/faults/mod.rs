@@ -46,13 +46,14 @@ pub(super) use processes::process_that;
 type Reader = fn(&Entry<'_>) -> Option<Read>;
 
 /// The words for what happens. A word of this list stands once in each fault.
-const ACTIONS: [(&str, Reader); 18] = [
+const ACTIONS: [(&str, Reader); 19] = [
     ("dropWatchEvents", watches::drop),
     ("duplicateWatchEvents", watches::duplicate),
     ("delayWatch", watches::delay),
     ("reorderWatches", watches::reorder),
     ("cutWatch", watches::cut),
     ("stallWatch", watches::stall),
+    ("reconnect", processes::reconnect),
     ("respond", requests::respond),
     ("refuseConnections", requests::refuse),
     ("loseReplies", requests::lose_replies),

@@ -3,11 +3,14 @@
 use super::Read;
 use super::requests::{shown, slowness};
 use super::target::{self, given, words, written};
+use crate::model::Span;
 use crate::scenario::defaults;
 use crate::scenario::diagnostic::Code;
 use crate::scenario::entry::Entry;
 use crate::scenario::references;
-use crate::sim::plan::{ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, RequestTarget};
+use crate::sim::plan::{
+    ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, Reconnect, RequestTarget,
+};
 
 pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
     let process = whole_process(entry)?;
@@ -34,6 +37,28 @@ pub(in crate::scenario) fn process_that(entry: &Entry<'_>, what: &str) -> Option
         return None;
     }
     Some(reference)
+}
+
+pub(super) fn reconnect(entry: &Entry<'_>) -> Option<Read> {
+    let mut fields = entry.fields()?;
+    let (of_entry, lag_entry) = (fields.require("of"), fields.require("lag"));
+    let resume = given(fields.get("resume"), Entry::truth);
+    fields.finish();
+    let of = of_entry.as_ref().and_then(|of| process_that(of, "shares the network of its process"));
+    let lag = lag_entry.as_ref().and_then(lag);
+    let (of, lag, resume) = (of?, lag?, resume?.unwrap_or(false));
+    let how = if resume { "from the last version seen" } else { "from resourceVersion 0" };
+    let text = format!("connect {} to an API server {lag} behind, {how}", written(&of));
+    Read::new(FaultAction::Reconnect(Reconnect { of, lag, resume }), text)
+}
+
+fn lag(entry: &Entry<'_>) -> Option<Span> {
+    let lag = entry.duration()?;
+    if lag > Span::ZERO {
+        return Some(lag);
+    }
+    entry.problem(Code::BadValue, "a server that does not lag changes nothing", Some("`cutWatch` cuts streams".into()));
+    None
 }
 
 pub(super) fn partition(entry: &Entry<'_>) -> Option<Read> {

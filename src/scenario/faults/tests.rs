@@ -89,6 +89,8 @@ fn mistakes_in_other_faults() {
   - {at: 1m, stallWatch: {to: kube-scheduler, kind: Deployment}}
   - {at: 1m, reorderWatches: {to: kube-scheduler, kinds: [Pod, ReplicaSet], by: 1s}}
   - {at: 1m, dropWatchEvents: {to: kubelet, kind: Pod, stage: store, probability: 1.5}}
+  - {at: 1m, reconnect: {of: kube-controller-manager/replicaset, lag: 0s, resume: maybe}}
+  - {at: 1m, reconnect: {of: kubelet}}
 ",
         &[
             "E0006 5:5 spec.faults[0].at: `at` must be given (`when` with a condition may stand instead)",
@@ -99,6 +101,10 @@ fn mistakes_in_other_faults() {
             "E0005 10:53 spec.faults[5].stallWatch.kind: `kube-scheduler` does not watch Deployment: nothing would be lost (it watches Node, Pod)",
             "E0005 11:64 spec.faults[6].reorderWatches.kinds[1]: `kube-scheduler` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
             "E0005 12:83 spec.faults[7].dropWatchEvents.probability: must be a probability from 0 to 1, not 1.5 (1.5 % is 0.015)",
+            "E0013 13:30 spec.faults[8].reconnect.of: `replicaset` shares the network of its process (write `kube-controller-manager`)",
+            "E0005 13:71 spec.faults[8].reconnect.lag: a server that does not lag changes nothing (`cutWatch` cuts streams)",
+            "E0005 13:83 spec.faults[8].reconnect.resume: must be true or false, not \"maybe\"",
+            "E0006 14:14 spec.faults[9].reconnect.lag: `lag` must be given",
         ],
     );
 }

@@ -413,6 +413,16 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.faults[].stallWatch.idleTimeout",
         "Its clients give a silent stream up after this and list again; if left out, they wait for the server's time-out.",
     ),
+    (
+        "spec.faults[].reconnect",
+        "The connections of a process break and go to an API server whose watch cache lags, until the fault ends.",
+    ),
+    ("spec.faults[].reconnect.of", "Whose."),
+    ("spec.faults[].reconnect.lag", "How far that server's cache is behind etcd."),
+    (
+        "spec.faults[].reconnect.resume",
+        "`true`: streams go on from the last version seen, and news is late. Otherwise everything is listed from resourceVersion 0: caches go back in time.",
+    ),
     ("spec.faults[].respond", "Requests are answered with an error; nothing is done."),
     ("spec.faults[].respond.from", "Only those of this process or component; of everybody if left out."),
     ("spec.faults[].respond.verb", "Only those with this verb."),

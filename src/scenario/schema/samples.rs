@@ -109,6 +109,7 @@ spec:
   - {at: 1m, reorderWatches: {to: kube-scheduler, kinds: [Pod], by: 1s}}
   - {at: 1m, cutWatch: {to: kube-scheduler, kind: Pod, end: gone}}
   - {at: 1m, stallWatch: {to: kube-scheduler, kind: Pod, idleTimeout: 45s}}
+  - {at: 1m, reconnect: {of: kubelet, lag: 30s, resume: true}}
   - {at: 1m, respond: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5, code: 429, retryAfter: 1s, message: m}}
   - {at: 1m, respond: {subresource: status, code: 500}}
   - {at: 1m, refuseConnections: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b, nth: 1, every: 1, count: 1, probability: 0.5}}
