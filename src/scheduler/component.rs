@@ -34,6 +34,8 @@ const BACKOFF: u64 = 2;
 const LEFTOVER: u64 = 3;
 /// Request whose answer nobody waits for.
 const NO_ANSWER: u64 = 0;
+/// The status patch of a failed cycle; one is out at a time.
+const STATUS_PATCH: u64 = u64::MAX;
 /// An Event's note may have this many bytes.
 const NOTE_LIMIT_BYTES: usize = 1024;
 
@@ -70,6 +72,8 @@ pub struct Scheduler {
     /// When scheduling began; the grid of the leftover flush.
     started: Option<Time>,
     cycle: Option<Cycle>,
+    /// Whether the answer to the last failed cycle's status patch is still out.
+    reporting: bool,
     bindings: BTreeMap<u64, Binding>,
     next_token: u64,
     backoff_at: Option<Time>,
@@ -123,6 +127,7 @@ impl Scheduler {
             search,
             started: None,
             cycle: None,
+            reporting: false,
             bindings: BTreeMap::new(),
             next_token: NO_ANSWER + 1,
             backoff_at: None,
@@ -259,7 +264,7 @@ impl Scheduler {
         if self.started.is_none() {
             return;
         }
-        while self.cycle.is_none() {
+        while !self.is_busy() {
             let Some(queued) = self.queue.pop(ctx.now) else { return };
             ctx.out.set_cause(queued.cause);
             if self.skips(&queued, ctx) {
@@ -293,6 +298,11 @@ impl Scheduler {
         }
     }
 
+    /// Whether the one loop that schedules is taken: it computes, or a failed cycle waits until its pod's status is written.
+    fn is_busy(&self) -> bool {
+        self.cycle.is_some() || self.reporting
+    }
+
     /// Whether a popped pod needs no attempt: it is being deleted, or has a node already.
     fn skips(&self, queued: &QueuedPodInfo, ctx: &mut Context<'_>) -> bool {
         let pod = &queued.info.pod;
@@ -311,7 +321,7 @@ impl Scheduler {
         match outcome {
             Err((message, plugins)) => {
                 self.count(UNSCHEDULABLE, ctx.now - began);
-                self.handle_failure(queued, Failure::Rejected(plugins), message, ctx);
+                self.fail_cycle(queued, Failure::Rejected(plugins), message, ctx);
             }
             Ok(node) => self.assume_and_bind(queued, node, began, ctx),
         }
@@ -324,7 +334,7 @@ impl Scheduler {
             let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
             let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
             self.count(ERROR, ctx.now - began);
-            return self.handle_failure(queued, Failure::Error, message, ctx);
+            return self.fail_cycle(queued, Failure::Error, message, ctx);
         }
         if self.settings.assume {
             let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
@@ -340,6 +350,10 @@ impl Scheduler {
     }
 
     fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
+        if token == STATUS_PATCH {
+            self.reporting = false;
+            return;
+        }
         let Some(Binding { queued, node, began }) = self.bindings.remove(&token) else { return };
         let pod = queued.info.pod.clone();
         match result {
@@ -358,15 +372,33 @@ impl Scheduler {
                     self.cluster_event(ClusterEvent::AssignedPodDeleted(pod), ctx);
                 }
                 let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
-                self.handle_failure(queued, Failure::Error, message, ctx);
+                // A binding has its own goroutine, so no cycle waits for this patch.
+                if let Some(patch) = self.handle_failure(queued, Failure::Error, message, ctx) {
+                    ctx.out.request(patch, NO_ANSWER);
+                }
             }
         }
     }
 
-    /// Puts the pod of a failed attempt back and tells the world.
+    /// A cycle failed. The failure handler runs in the loop that schedules, and its patch is a plain call there: until
+    /// the answer has come no other pod is tried.
+    fn fail_cycle(&mut self, queued: QueuedPodInfo, failure: Failure, message: String, ctx: &mut Context<'_>) {
+        if let Some(patch) = self.handle_failure(queued, failure, message, ctx) {
+            ctx.out.request(patch, STATUS_PATCH);
+            self.reporting = true;
+        }
+    }
+
+    /// Puts the pod of a failed attempt back and tells the world; the patch of its status, if one is due, is left to send.
     ///
-    /// Upstream: pkg/scheduler/schedule_one.go, `handleSchedulingFailure`, v1.36.
-    fn handle_failure(&mut self, queued: QueuedPodInfo, failure: Failure, message: String, ctx: &mut Context<'_>) {
+    /// Upstream: pkg/scheduler/schedule_one.go, `handleSchedulingFailure` (gate SchedulerAsyncAPICalls off), v1.36.
+    fn handle_failure(
+        &mut self,
+        queued: QueuedPodInfo,
+        failure: Failure,
+        message: String,
+        ctx: &mut Context<'_>,
+    ) -> Option<Request> {
         let attempted = queued.info.clone();
         let uid = attempted.pod.meta.uid.clone();
         let reason = match failure {
@@ -377,7 +409,10 @@ impl Scheduler {
         ctx.out.set_cause(decided);
         self.tell(&queued.key(), || SchedulingNote::Failed { reason, message: message.clone() }, ctx);
         match ctx.informers.pod(&queued.key()).cloned() {
-            Some(current) if current.meta.uid != uid => return self.queue.done(&uid),
+            Some(current) if current.meta.uid != uid => {
+                self.queue.done(&uid);
+                return None;
+            }
             Some(current) if current.node_name.is_empty() => {
                 self.queue.add_unschedulable(queued, &current, failure, ctx.out.cause(), ctx.now);
             }
@@ -386,7 +421,7 @@ impl Scheduler {
         }
         let (about, note) = (Object::Pod(attempted.pod.clone()), truncated_note(&message));
         ctx.out.event(&about, EventType::Warning, "FailedScheduling", note);
-        patch_condition(&attempted, reason, message, ctx);
+        patch_of_condition(&attempted, reason, message, ctx.now)
     }
 
     fn count(&mut self, result: usize, duration: Span) {
@@ -398,8 +433,8 @@ impl Scheduler {
     /// Keeps the two timers at the next instant that matters.
     fn arm_timers(&mut self, ctx: &mut Context<'_>) {
         let Some(origin) = self.started else { return };
-        // While a cycle runs its end looks at the queue anyway.
-        let backoff = if self.cycle.is_some() { None } else { self.queue.next_backoff_flush() };
+        // While the loop is busy its end looks at the queue anyway.
+        let backoff = if self.is_busy() { None } else { self.queue.next_backoff_flush() };
         if backoff != self.backoff_at {
             match backoff {
                 Some(at) => ctx.out.set_timer(BACKOFF, at, Nature::Backoff),
@@ -428,27 +463,27 @@ fn record_gates(before: &[Name], pod: &Pod, ctx: &mut Context<'_>) {
     ctx.out.record(Action::Decide, Some(key_of(pod)), text);
 }
 
-/// Writes PodScheduled=False, unless the pod says so in the same words.
-fn patch_condition(attempted: &PodInfo, reason: &'static str, message: String, ctx: &mut Context<'_>) {
+/// The patch that writes PodScheduled=False, unless the pod says so in the same words.
+fn patch_of_condition(attempted: &PodInfo, reason: &'static str, message: String, now: Time) -> Option<Request> {
     let pod = &attempted.pod;
     let message = Name::from(message);
     let old = find_condition(&pod.status.conditions, "PodScheduled");
     let old = old.filter(|old| old.status == ConditionStatus::False);
     let clears_nomination = reason == "Unschedulable" && !pod.status.nominated_node_name.is_empty();
     if old.is_some_and(|old| old.reason == reason && old.message == message) && !clears_nomination {
-        return;
+        return None;
     }
     let condition = Condition {
         condition_type: "PodScheduled".into(),
         status: ConditionStatus::False,
         reason: reason.into(),
         message,
-        last_transition: old.map_or(ctx.now.truncated_to_seconds(), |old| old.last_transition),
+        last_transition: old.map_or(now.truncated_to_seconds(), |old| old.last_transition),
         last_update: None,
     };
     let nominated_node_name = clears_nomination.then_some(Name::EMPTY);
     let patch = Patch::PodCondition { condition, nominated_node_name };
-    ctx.out.request(Request::Patch { key: key_of(pod), patch }, NO_ANSWER);
+    Some(Request::Patch { key: key_of(pod), patch })
 }
 
 /// The text as an Event's note: at most 1024 bytes, the last four ` ...` when it was longer.
@@ -506,7 +541,7 @@ impl Component for Scheduler {
     }
 
     fn is_idle(&self) -> bool {
-        self.cycle.is_none() && self.bindings.is_empty() && self.queue.active_len() == 0
+        !self.is_busy() && self.bindings.is_empty() && self.queue.active_len() == 0
     }
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {

@@ -89,6 +89,12 @@ impl Rig {
         self.send(Input::Timer { token: CYCLE });
     }
 
+    /// Lets the answer to the status patch of a failed cycle arrive.
+    fn answer_patch(&mut self) {
+        assert!(self.scheduler.reporting);
+        self.send(Input::Reply { token: STATUS_PATCH, result: Ok(Answer::Done(Rv(5))) });
+    }
+
     /// Requests and Events since the last call, in words.
     fn sent(&mut self) -> Vec<String> {
         let words = |(_, effect): (Cause, Effect)| match effect {
@@ -146,6 +152,7 @@ fn an_assumed_pod_takes_room_and_a_failed_binding_gives_it_back() {
     rig.now += Span::from_microseconds(1_001);
     rig.send(Input::Timer { token: CYCLE });
     assert_eq!(rig.sent(), [format!("event FailedScheduling: {NO_ROOM}"), format!("patch Unschedulable: {NO_ROOM}")]);
+    rig.answer_patch();
     assert!(!rig.scheduler.is_idle(), "p's binding is under way");
     rig.actions();
     let error = ApiError::new(Reason::NotFound, "pods \"p\" not found");
@@ -205,6 +212,7 @@ fn a_rejected_pod_is_patched_once_and_waits_for_a_useful_event() {
     rig.put(pod_with("p", 600, 0));
     rig.end_cycle(1_001);
     assert_eq!(rig.sent().len(), 2);
+    rig.answer_patch();
     assert!(rig.scheduler.is_idle());
     // The informer shows the patched condition; that alone moves nothing.
     let mut patched = pod_with("p", 600, 0);
@@ -231,11 +239,31 @@ fn a_rejected_pod_is_patched_once_and_waits_for_a_useful_event() {
 }
 
 #[test]
+fn no_other_pod_is_tried_until_the_failed_one_is_patched() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 2_000, 0));
+    rig.put(pod_with("q", 600, 0));
+    rig.end_cycle(1_001);
+    rig.actions();
+    assert_eq!(rig.sent()[1].split(':').next(), Some("patch Unschedulable"));
+    rig.put(pod_with("r", 100, 0));
+    assert!(rig.actions().is_empty() && !rig.scheduler.is_idle());
+    rig.now += Span::from_microseconds(9_000);
+    rig.answer_patch();
+    assert_eq!(rig.actions().len(), 1);
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent(), ["bind q to a #1"]);
+}
+
+#[test]
 fn without_nodes_a_pod_is_retried_after_its_back_off() {
     let mut rig = Rig::new(true);
     rig.send(Input::Start);
     rig.put(pod_with("p", 600, 0));
     rig.end_cycle(1_000);
+    rig.answer_patch();
     // Failed at 0.001 s; back-off to 1.001, cut to 1, over strictly after: 2 s.
     let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
         Effect::SetTimer { token: BACKOFF, at, nature, .. } => Some((*at, *nature)),
@@ -258,6 +286,7 @@ fn waiting_pods_are_looked_at_again_after_five_minutes() {
     rig.put(sized_node("a", 100, 1 << 30));
     rig.put(pod_with("p", 600, 0));
     rig.end_cycle(1_001);
+    rig.answer_patch();
     // Failed at 0.001001 s, older than five minutes after 300.001001 s: the flush at 330 s.
     let timer = rig.effects.iter().find_map(|(_, effect)| match effect {
         Effect::SetTimer { token: LEFTOVER, at, nature: Nature::Upkeep, is_root: true } => Some(*at),

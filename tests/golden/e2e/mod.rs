@@ -31,7 +31,7 @@ pub const FAMILIES_BEGUN: &[(&str, Reader)] = &[
     ("mixed", replay),
 ];
 /// Those of them in which a case counts only when all its actions and faults can be replayed.
-const PARTLY: [&str; 3] = ["watch-faults", "api-errors", "mixed"];
+const PARTLY: [&str; 1] = ["mixed"];
 
 thread_local! {
     /// What was counted beside agreement since [`take_second`] was asked last.
