@@ -86,7 +86,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
         &mut self.reconciler
     }
 
-    /// Carries out what a handler or a reconciler asks for; a retry after a failure goes through [`Self::retry`].
+    /// Carries out what a handler or a reconciler asks for; a retry after a failure goes through the limiter.
     fn enqueue(&mut self, enqueue: Enqueue, priority: i32, ctx: &mut Context<'_>) {
         match enqueue {
             Enqueue::Now(key) if self.settings.handler_add == HandlerAdd::RateLimited => {

@@ -4,7 +4,7 @@
 //! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`]
 //! (the Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`distribution`], [`references`],
 //! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`]
-//! (all of it to a Plan; [`control_plane`]: its processes, from [`flags`], [`static_pods`] and [`component_config`] by
+//! (all of it to a Plan; `control_plane`: its processes, from [`flags`], [`static_pods`] and [`component_config`] by
 //! way of [`settings`]), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`]
 //! (what holds when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
 

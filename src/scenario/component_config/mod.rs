@@ -1,7 +1,7 @@
 //! Configuration files of components, as documents of the stream: KubeSchedulerConfiguration,
 //! KubeControllerManagerConfiguration and KubeletConfiguration.
 //!
-//! [`parts`]: what they share; [`scheduler`] with its [`profiles`] and [`plugin_args`], [`controller_manager`], [`kubelet`].
+//! `parts`: what they share; [`scheduler`] with its [`profiles`] and `plugin_args`, [`controller_manager`], [`kubelet`].
 
 pub mod controller_manager;
 pub mod kubelet;

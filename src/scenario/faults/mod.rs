@@ -1,5 +1,5 @@
 //! `spec.faults`: what happens to the world. Here what all faults share (when they begin and how long they last); the words
-//! for each kind are in [`watches`], [`requests`] and [`processes`], what they are aimed at in [`target`].
+//! for each kind are in `watches`, `requests` and `processes`, what they are aimed at in `target`.
 
 mod processes;
 mod requests;

@@ -21,7 +21,7 @@ pub struct TransportPlan {
     pub watches: Vec<ProcessWatch>,
     /// More for each resource, by `Kind::index`.
     pub watch_extra: [Span; Kind::COUNT],
-    /// More for each earlier write of the object, counted modulo [`WRITES_MODULUS`].
+    /// More for each earlier write of the object, counted modulo `WRITES_MODULUS`.
     pub watch_per_write: Span,
     /// Time between two commits.
     pub slot: Span,
