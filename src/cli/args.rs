@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::inspect::arguments::{self, InstantArguments};
 use crate::model::Span;
 use crate::rules::go_duration;
+use crate::scenario::Overrides;
 
 const TOP_TEMPLATE: &str = "{about-with-newline}\nCommands:\n{subcommands}\n\nOptions:\n{options}\n\nUsage:\n  {usage}\n\n\
 Use \"kubesim <command> --help\" for more information about a given command.\n";
@@ -141,90 +142,96 @@ pub enum Command {
     Schema(super::schema::SchemaArguments),
 }
 
-/// Arguments of `kubesim run`.
+/// What every command that reads a scenario may change about it.
 #[derive(Args, Clone, PartialEq, Debug)]
-pub struct RunArguments {
+pub struct InputArguments {
+    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
+    #[arg(long, value_name = "NODES")]
+    pub nodes: Option<String>,
+    /// Set a value of the scenario or of a manifest, for example spec.model.resync=relist or
+    /// deployment/api:spec.replicas=5; may be given several times. What the grid of a sweep sets counts more
+    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Let the scenario name files outside its own folder
+    #[arg(long)]
+    pub allow_outside: bool,
+}
+
+impl InputArguments {
+    /// What they change.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            nodes: self.nodes.clone(),
+            set: self.set.clone(),
+            allow_outside: self.allow_outside,
+            ..Overrides::default()
+        }
+    }
+}
+
+/// What every command that simulates takes.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct SimulationArguments {
     /// Files, folders and patterns with at most one Scenario, and any manifests; - is standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Replication of a sweep that is to be run again; with another number the same scenario has other luck
-    #[arg(long, value_name = "N")]
-    pub replication: Option<u64>,
     /// Stop after this much virtual time, for example 90s or 1h30m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub until: Option<Span>,
-    /// Folder for the results, by default output/NAME. A folder of earlier results is replaced, any other that is not
-    /// empty is refused
+    /// Stop each run after this many events of the simulation; its results are then marked partial
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub event_budget: Option<u64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArguments,
+    /// Folder for the results, by default output/NAME, of a sweep output/NAME-sweep. A folder of earlier results is
+    /// replaced, any other that is not empty is refused
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// What to print: table for people, json or yaml for scripts
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
     pub output: Format,
-    /// Print only errors and expectations that are not met
+    /// Print only errors, and of a run the expectations that are not met
     #[arg(short, long)]
     pub quiet: bool,
-    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
-    #[arg(long, value_name = "NODES")]
-    pub nodes: Option<String>,
-    /// Set a value of the scenario or of a manifest, for example spec.model.resync=relist or
-    /// deployment/api:spec.replicas=5; may be given several times
-    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
-    pub set: Vec<(String, String)>,
+}
+
+impl SimulationArguments {
+    /// What they change about the scenario.
+    pub fn overrides(&self) -> Overrides {
+        Overrides { seed: self.seed, until: self.until, ..self.input.overrides() }
+    }
+}
+
+/// Arguments of `kubesim run`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct RunArguments {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub simulation: SimulationArguments,
+    /// Replication of a sweep that is to be run again; with another number the same scenario has other luck
+    #[arg(long, value_name = "N")]
+    pub replication: Option<u64>,
     /// Print the resolved scenario, every default filled in, and run nothing; the text is a scenario itself
     #[arg(long)]
     pub explain_defaults: bool,
-    /// Let the scenario name files outside its own folder
-    #[arg(long)]
-    pub allow_outside: bool,
-    /// Stop each world after this many events of the simulation; the results are then marked partial
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub event_budget: Option<u64>,
 }
 
 /// Arguments of `kubesim sweep`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct SweepArguments {
-    /// Files and folders with one Scenario that has spec.sweep, and any manifests
-    #[arg(value_name = "FILE", required = true)]
-    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub simulation: SimulationArguments,
     /// Runs of each point, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub replications: Option<u64>,
-    /// Seed of all random draws, instead of the scenario's (which is 0 if it names none)
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Threads to run on, by default as many as the machine has; the results are the same for any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Stop each run after this much virtual time, for example 90s or 1h30m
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub until: Option<Span>,
-    /// Folder for the results, by default output/NAME-sweep. A folder of earlier results is replaced, any other that is
-    /// not empty is refused
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// What to print: table for people, json or yaml for scripts
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
-    pub output: Format,
-    /// Print only errors
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
-    #[arg(long, value_name = "NODES")]
-    pub nodes: Option<String>,
-    /// Set a value at every point, for example spec.model.resync=relist; may be given several times. What the grid sets
-    /// counts more
-    #[arg(long, value_name = "PATH=VALUE", value_parser = setting)]
-    pub set: Vec<(String, String)>,
-    /// Let the scenario name files outside its own folder
-    #[arg(long)]
-    pub allow_outside: bool,
-    /// Stop each run after this many events of the simulation; its row is then marked partial
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub event_budget: Option<u64>,
 }
 
 /// Arguments of `kubesim why`.
@@ -256,13 +263,12 @@ pub enum Format {
 }
 
 /// `PATH=VALUE` of `--set`.
-pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+fn setting(text: &str) -> Result<(String, String), String> {
     let (path, value) = text.split_once('=').ok_or("must be PATH=VALUE")?;
     if path.is_empty() { Err("the path is empty".to_string()) } else { Ok((path.to_string(), value.to_string())) }
 }
 
-/// A Go duration that is not negative.
-/// Reads a duration that is not negative.
+/// Reads a Go duration that is not negative.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::{self, Format};
+use super::args::{Format, InputArguments};
 use super::exit::Exit;
 use super::{data, has_color, print, print_error};
 use crate::report::summary::API_VERSION;
-use crate::scenario::Overrides;
 use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::scenario::examine::{self, Found, Group};
 
@@ -44,15 +43,9 @@ pub struct CheckArguments {
     /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
-    /// Nodes of the cluster, instead of the scenario's: COUNTxCPUcpu,MEMORY, for example 5x8cpu,32Gi
-    #[arg(long, value_name = "NODES")]
-    pub nodes: Option<String>,
-    /// Set a value of the scenario or of a manifest first, as with `kubesim run`; may be given several times
-    #[arg(long, value_name = "PATH=VALUE", value_parser = args::setting)]
-    pub set: Vec<(String, String)>,
-    /// Let the scenario name files outside its own folder
-    #[arg(long)]
-    pub allow_outside: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArguments,
 }
 
 /// Checks files and prints what was found.
@@ -60,13 +53,7 @@ pub struct CheckArguments {
 /// # Errors
 /// What was found cannot be printed.
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
-    let overrides = Overrides {
-        nodes: arguments.nodes.clone(),
-        set: arguments.set.clone(),
-        allow_outside: arguments.allow_outside,
-        ..Overrides::default()
-    };
-    let groups = examine::groups(&arguments.files, &overrides);
+    let groups = examine::groups(&arguments.files, &arguments.input.overrides());
     match arguments.output {
         Format::Json => print(&data::to_json(&value(&groups))?)?,
         Format::Yaml => print(&data::to_yaml(&value(&groups))?)?,

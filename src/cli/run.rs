@@ -30,10 +30,10 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let known: Vec<String> = plans.iter().flat_map(|plan| plan.notices.iter().cloned()).collect();
-    let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
+    let target = arguments.simulation.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
     let folder = OutputFolder::begin(&target)?;
     folder.write(resolved::FILE_NAME, resolved.to_yaml().as_bytes())?;
-    let with_bar = !arguments.quiet && io::stderr().is_terminal();
+    let with_bar = !arguments.simulation.quiet && io::stderr().is_terminal();
     let position = Arc::new(Position::new(&plans, with_bar));
     report.watch(position.clone(), reproduce(arguments, plans[0].seed));
     let outcomes = single::run_all(plans, Some(&folder), &*position);
@@ -42,7 +42,7 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     folder.commit().context("the run is done but its results cannot be put in place")?;
     let whole =
         Whole { folder: target.display().to_string(), wall: position.wall(), simulating: position.simulating() };
-    if !arguments.quiet {
+    if !arguments.simulation.quiet {
         during_the_run(&outcomes, &known).iter().for_each(|notice| print_error(&format!("notice: {notice}")));
     }
     print(&text(&outcomes, &whole, arguments)?)?;
@@ -64,38 +64,28 @@ fn during_the_run(outcomes: &[Outcome], known: &[String]) -> Vec<String> {
     found
 }
 
-fn overrides(arguments: &RunArguments) -> Overrides {
-    Overrides {
-        seed: arguments.seed,
-        until: arguments.until,
-        nodes: arguments.nodes.clone(),
-        set: arguments.set.clone(),
-        allow_outside: arguments.allow_outside,
-    }
-}
-
 /// The plans of the files, with what the command line changes.
 fn load(arguments: &RunArguments) -> anyhow::Result<Loaded> {
-    let mut loaded = scenario::load(&arguments.files, &overrides(arguments))?;
+    let mut loaded = scenario::load(&arguments.simulation.files, &arguments.simulation.overrides())?;
     anyhow::ensure!(!loaded.plans.is_empty(), "there is nothing to run");
-    if !arguments.quiet {
+    if !arguments.simulation.quiet {
         loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
     }
     for plan in &mut loaded.plans {
-        plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+        plan.event_budget = arguments.simulation.event_budget.unwrap_or(plan.event_budget);
         plan.replication = arguments.replication.unwrap_or(plan.replication);
     }
     if let Some(number) = arguments.replication {
         loaded.resolved.replace(&["replication"], number.into(), "--replication");
     }
-    if let Some(events) = arguments.event_budget {
+    if let Some(events) = arguments.simulation.event_budget {
         loaded.resolved.replace(&["eventBudget"], events.into(), "--event-budget");
     }
     Ok(loaded)
 }
 
 fn text(outcomes: &[Outcome], whole: &Whole, arguments: &RunArguments) -> anyhow::Result<String> {
-    match (arguments.output, arguments.quiet) {
+    match (arguments.simulation.output, arguments.simulation.quiet) {
         (Format::Json, _) => data::to_json(&data::value(outcomes, &whole.folder)?),
         (Format::Yaml, _) => data::to_yaml(&data::value(outcomes, &whole.folder)?),
         (Format::Table, true) => Ok(result::render_failures(outcomes, Paint { color: has_color(&io::stdout()) })),
@@ -116,8 +106,8 @@ fn exit(outcomes: &[Outcome]) -> Exit {
 
 /// The command that runs the same simulation again.
 fn reproduce(arguments: &RunArguments, seed: u64) -> String {
-    let overrides = Overrides { seed: Some(seed), ..overrides(arguments) };
-    command_again(&arguments.files, &overrides, arguments.replication, arguments.event_budget)
+    let overrides = Overrides { seed: Some(seed), ..arguments.simulation.overrides() };
+    command_again(&arguments.simulation.files, &overrides, arguments.replication, arguments.simulation.event_budget)
 }
 
 /// The `kubesim run` that runs one world of these files again.

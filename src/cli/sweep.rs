@@ -31,18 +31,18 @@ const BAR_AFTER: Duration = Duration::from_secs(1);
 pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     let loaded = load(arguments)?;
     let name = format!("{}{SUFFIX}", loaded.plans[0].name);
-    let target = arguments.out.clone().unwrap_or_else(|| PathBuf::from(super::run::RESULTS).join(name));
+    let target = arguments.simulation.out.clone().unwrap_or_else(|| PathBuf::from(super::run::RESULTS).join(name));
     let folder = OutputFolder::begin(&target)?;
     folder.write(resolved::FILE_NAME, loaded.resolved.to_yaml().as_bytes())?;
     let runs = loaded.plans.len() as u64 * loaded.sweep.replications;
-    let with_bar = !arguments.quiet && io::stderr().is_terminal();
+    let with_bar = !arguments.simulation.quiet && io::stderr().is_terminal();
     let bar = Bar::new(runs, with_bar);
     let threads = arguments.threads.map_or(0, usize::from);
     let outcome = sweep::run(&loaded, threads, Some(&folder), &bar);
     bar.finish();
     let outcome = outcome.context("the sweep was stopped and its results are gone")?;
     folder.commit().context("the sweep is done but its results cannot be put in place")?;
-    if !arguments.quiet {
+    if !arguments.simulation.quiet {
         let own = outcome.summary.notices.iter().filter(|notice| !loaded.notices.contains(notice));
         // What has no chart stands in summary.json.
         let own = own.filter(|notice| !notice.starts_with(NO_CHART));
@@ -55,25 +55,16 @@ pub fn run(arguments: &SweepArguments) -> anyhow::Result<Exit> {
     Ok(exit(&outcome))
 }
 
-fn overrides(arguments: &SweepArguments) -> Overrides {
-    Overrides {
-        seed: arguments.seed,
-        until: arguments.until,
-        nodes: arguments.nodes.clone(),
-        set: arguments.set.clone(),
-        allow_outside: arguments.allow_outside,
-    }
-}
-
 fn load(arguments: &SweepArguments) -> anyhow::Result<LoadedSweep> {
-    let mut loaded = scenario::load_sweep(&arguments.files, &overrides(arguments), arguments.replications)?;
-    if !arguments.quiet {
+    let mut loaded =
+        scenario::load_sweep(&arguments.simulation.files, &arguments.simulation.overrides(), arguments.replications)?;
+    if !arguments.simulation.quiet {
         loaded.notices.iter().for_each(|notice| print_error(&format!("notice: {notice}")));
     }
     for plan in &mut loaded.plans {
-        plan.event_budget = arguments.event_budget.unwrap_or(plan.event_budget);
+        plan.event_budget = arguments.simulation.event_budget.unwrap_or(plan.event_budget);
     }
-    if let Some(events) = arguments.event_budget {
+    if let Some(events) = arguments.simulation.event_budget {
         loaded.resolved.replace(&["eventBudget"], events.into(), "--event-budget");
     }
     Ok(loaded)
@@ -86,7 +77,7 @@ fn text(
     took: Took,
     arguments: &SweepArguments,
 ) -> anyhow::Result<String> {
-    match (arguments.output, arguments.quiet) {
+    match (arguments.simulation.output, arguments.simulation.quiet) {
         (Format::Json, _) => data::to_json(&sweep_result::value(&outcome.summary, folder)?),
         (Format::Yaml, _) => data::to_yaml(&sweep_result::value(&outcome.summary, folder)?),
         (Format::Table, true) => Ok(String::new()),
@@ -112,10 +103,10 @@ fn exit(outcome: &SweepOutcome) -> Exit {
 
 /// The command that runs one run of the sweep again.
 fn reproduce(arguments: &SweepArguments, loaded: &LoadedSweep, point: usize, replication: u64) -> String {
-    let mut overrides = Overrides { seed: Some(loaded.plans[point].seed), ..overrides(arguments) };
+    let mut overrides = Overrides { seed: Some(loaded.plans[point].seed), ..arguments.simulation.overrides() };
     let axes = loaded.sweep.grid.iter().zip(loaded.sweep.indices(point));
     overrides.set.extend(axes.map(|(axis, index)| axis.setting(index)));
-    command_again(&arguments.files, &overrides, Some(replication), arguments.event_budget)
+    command_again(&arguments.simulation.files, &overrides, Some(replication), arguments.simulation.event_budget)
 }
 
 /// How far a sweep is: runs done, runs a second, time left.
