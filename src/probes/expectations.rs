@@ -87,11 +87,6 @@ impl Expectations {
         self.watched.iter().filter_map(Watched::next_deadline).min()
     }
 
-    /// The last bound of an expectation: a run that ends when quiet goes on until then.
-    pub fn last_bound(&self) -> Option<Time> {
-        self.watched.iter().filter_map(|watched| watched.until.or(Some(watched.from))).max()
-    }
-
     /// Whether something written now could change a verdict that is still open.
     pub fn is_open(&self) -> bool {
         self.watched.iter().any(|watched| watched.verdict.is_none())
@@ -393,7 +388,6 @@ mod tests {
             expectations.observe(deadline, &Changed::NOTHING, &Objects::pods(2));
         }
         assert_eq!(deadlines, [2, 4, 8]);
-        assert_eq!(expectations.last_bound(), Some(START + s(8)));
         assert!(!expectations.is_open());
     }
 

@@ -47,8 +47,12 @@ impl<'a> Entry<'a> {
 
     /// Another value of the same document, which this entry is the root of.
     pub fn with(&self, value: &'a Value, path: &str) -> Entry<'a> {
-        let record = self.record.as_ref().and_then(|record| record.descend(path));
-        Entry { value, path: path.to_string(), record, ..self.clone() }
+        self.part(value, path.to_string(), self.record.as_ref().and_then(|record| record.descend(path)))
+    }
+
+    /// A part of this value; what is asked of it goes to `record`.
+    fn part(&self, value: &'a Value, path: String, record: Option<Record>) -> Entry<'a> {
+        Entry { value, path, document: self.document, known: self.known, problems: self.problems, record }
     }
 
     /// Says what kind of plain value this is, for the schema.
@@ -81,127 +85,80 @@ impl<'a> Entry<'a> {
         self.problem(Code::BadValue, format!("must be {wanted}, not {}", shown(self.value)), None);
     }
 
+    /// The value as a plain one; a problem that says what is `wanted` when it is none.
+    fn read<T>(&self, form: Form, wanted: &str, plain: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+        self.note(form);
+        let found = plain(self.value);
+        if found.is_none() {
+            self.wrong(wanted);
+        }
+        found
+    }
+
     /// The value as a mapping to read field by field.
     pub fn fields(&self) -> Option<Fields<'a>> {
-        match self.value {
-            Value::Object(map) => {
-                let reading = Reading::default();
-                Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[], reading })
-            }
-            _ => {
-                self.wrong("a mapping");
-                None
-            }
-        }
+        let Value::Object(map) = self.value else {
+            self.wrong("a mapping");
+            return None;
+        };
+        Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[], reading: Reading::default() })
     }
 
     /// The items of a list.
     pub fn items(&self) -> Vec<Entry<'a>> {
-        match self.value {
-            Value::Array(items) => {
-                let record = self.record.as_ref().map(Record::item);
-                let entry = |(index, value)| {
-                    let path = format!("{}[{index}]", self.path);
-                    Entry {
-                        value,
-                        path,
-                        record: record.clone(),
-                        document: self.document,
-                        known: self.known,
-                        problems: self.problems,
-                    }
-                };
-                items.iter().enumerate().map(entry).collect()
-            }
-            _ => {
-                self.wrong("a list");
-                Vec::new()
-            }
-        }
+        let Value::Array(items) = self.value else {
+            self.wrong("a list");
+            return Vec::new();
+        };
+        let record = self.record.as_ref().map(Record::item);
+        let item = |(index, value)| self.part(value, format!("{}[{index}]", self.path), record.clone());
+        items.iter().enumerate().map(item).collect()
     }
 
     /// The pairs of a mapping whose keys are free.
     pub fn pairs(&self) -> Vec<(&'a str, Entry<'a>)> {
-        match self.value {
-            Value::Object(map) => {
-                let record = self.record.as_ref().map(Record::pair);
-                let entry = |key: &str, value| {
-                    let path = join(&self.path, key);
-                    Entry {
-                        value,
-                        path,
-                        record: record.clone(),
-                        document: self.document,
-                        known: self.known,
-                        problems: self.problems,
-                    }
-                };
-                map.iter().map(|(key, value)| (key.as_str(), entry(key, value))).collect()
-            }
-            _ => {
-                self.wrong("a mapping");
-                Vec::new()
-            }
-        }
+        let Value::Object(map) = self.value else {
+            self.wrong("a mapping");
+            return Vec::new();
+        };
+        let record = self.record.as_ref().map(Record::pair);
+        let pair =
+            |(key, value): (&'a String, _)| (key.as_str(), self.part(value, join(&self.path, key), record.clone()));
+        map.iter().map(pair).collect()
     }
 
     /// A text.
     pub fn text(&self) -> Option<&'a str> {
-        self.note(Form::Text);
-        let text = self.value.as_str();
-        if text.is_none() {
-            self.wrong("text (put it in quotes)");
-        }
-        text
+        self.read(Form::Text, "text (put it in quotes)", Value::as_str)
     }
 
     /// A text; numbers are taken as they are written (quantities, versions).
     pub fn text_or_number(&self) -> Option<String> {
-        self.note(Form::TextOrNumber);
-        match self.value {
+        self.read(Form::TextOrNumber, "text or a number", |value| match value {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
-            _ => {
-                self.wrong("text or a number");
-                None
-            }
-        }
+            _ => None,
+        })
     }
 
     /// A whole number in a range.
     pub fn whole(&self, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
-        self.note(Form::Whole(*range.start(), *range.end()));
-        match self.value.as_i64() {
-            Some(number) if range.contains(&number) => Some(number),
-            _ => {
-                let wanted = match *range.end() {
-                    i64::MAX => format!("a whole number from {}", range.start()),
-                    end => format!("a whole number from {} to {end}", range.start()),
-                };
-                self.wrong(&wanted);
-                None
-            }
-        }
+        let wanted = match *range.end() {
+            i64::MAX => format!("a whole number from {}", range.start()),
+            end => format!("a whole number from {} to {end}", range.start()),
+        };
+        let in_range = |value: &Value| value.as_i64().filter(|number| range.contains(number));
+        self.read(Form::Whole(*range.start(), *range.end()), &wanted, in_range)
     }
 
     /// A number.
     pub fn number(&self) -> Option<f64> {
-        self.note(Form::Number);
-        let number = self.value.as_f64();
-        if number.is_none() {
-            self.wrong("a number");
-        }
-        number
+        self.read(Form::Number, "a number", Value::as_f64)
     }
 
     /// A truth value.
     pub fn truth(&self) -> Option<bool> {
-        self.note(Form::Truth);
-        let truth = self.value.as_bool();
-        if truth.is_none() {
-            self.wrong("true or false");
-        }
-        truth
+        self.read(Form::Truth, "true or false", Value::as_bool)
     }
 
     /// A Go duration, not negative.
@@ -267,15 +224,7 @@ impl<'a> Fields<'a> {
         }
         let record = self.entry.record.as_ref().map(|record| record.field(name));
         let value = self.map.get(name).filter(|value| !value.is_null())?;
-        let path = join(&self.entry.path, name);
-        Some(Entry {
-            value,
-            path,
-            record,
-            document: self.entry.document,
-            known: self.entry.known,
-            problems: self.entry.problems,
-        })
+        Some(self.entry.part(value, join(&self.entry.path, name), record))
     }
 
     /// The field; it is a problem when it is not given.

@@ -120,15 +120,6 @@ fn has_single_equals_sign(text: &str) -> bool {
     false
 }
 
-/// The last instant at which an expectation is judged, if it has one of its own.
-pub fn last_bound(when: When) -> Option<Span> {
-    match when {
-        When::At(at) | When::Until(at) => Some(at),
-        When::Within { from, within } => Some(from + within),
-        When::Always | When::Never | When::Eventually => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

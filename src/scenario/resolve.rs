@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::defaults;
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::join;
-use super::expectations;
 use super::faults::FaultEntry;
 use super::file::{ContainerEntry, ScenarioFile, TimelineItem};
 use super::files::{self, NotFound};
@@ -407,7 +406,7 @@ impl World<'_> {
     fn expectations(&self, last: Span, known: &BTreeSet<ObjectRef>) -> Vec<Expectation> {
         let mut expectations = Vec::new();
         for entry in &self.file.expect {
-            if let Some(bound) = expectations::last_bound(entry.when) {
+            if let Some(bound) = entry.when.last_bound() {
                 let field = match entry.when {
                     crate::sim::plan::When::At(_) => "at",
                     crate::sim::plan::When::Until(_) => "until",

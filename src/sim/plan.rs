@@ -466,6 +466,17 @@ pub enum When {
     Until(Span),
 }
 
+impl When {
+    /// The last instant at which it has to be looked at, if it has one of its own.
+    pub fn last_bound(self) -> Option<Span> {
+        match self {
+            When::At(at) | When::Until(at) => Some(at),
+            When::Within { from, within } => Some(from + within),
+            When::Always | When::Never | When::Eventually => None,
+        }
+    }
+}
+
 /// Deliberate departures from reality (`spec.model`).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ModelOptions {
@@ -517,12 +528,8 @@ pub struct AdmissionLimit {
     pub until: Span,
 }
 
-/// The last instant at which an expectation has to be looked at, from the start of the run.
+/// The last instant at which an expectation has to be looked at: a run that ends when quiet goes on until then.
 pub fn last_bound(plan: &Plan) -> Time {
-    let bounds = plan.expectations.iter().map(|expectation| match expectation.when {
-        When::At(at) | When::Until(at) => at,
-        When::Within { from, within } => from + within,
-        When::Always | When::Never | When::Eventually => Span::ZERO,
-    });
+    let bounds = plan.expectations.iter().filter_map(|expectation| expectation.when.last_bound());
     plan.start_at + bounds.max().unwrap_or(Span::ZERO)
 }
