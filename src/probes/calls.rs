@@ -8,7 +8,7 @@ use super::observed::{Changed, Lookup, Observed};
 use crate::model::api::FieldRequirement;
 use crate::model::{Key, Kind, Kinds, Name, Selector};
 use crate::rules::selector_text::{parse_fields, parse_labels};
-use crate::rules::suggest;
+use crate::rules::{reference, suggest};
 
 /// The functions a condition has beside those of CEL.
 pub const FUNCTIONS: [&str; 4] = ["object", "exists", "count", "metric"];
@@ -80,8 +80,8 @@ impl Call {
     /// What is wrong with the arguments, with a suggestion.
     pub fn parse(function: &str, arguments: &[Argument], kinds: &Kinds) -> Result<Call, String> {
         match (function, arguments) {
-            ("object", [Argument::Text(reference)]) => parse_reference(reference, kinds).map(Call::Object),
-            ("exists", [Argument::Text(reference)]) => parse_reference(reference, kinds).map(Call::Exists),
+            ("object", [Argument::Text(text)]) => parse_object(text, kinds).map(Call::Object),
+            ("exists", [Argument::Text(text)]) => parse_object(text, kinds).map(Call::Exists),
             ("count", [Argument::Text(kind), rest @ ..]) if rest.len() <= 2 => parse_count(kind, rest, kinds),
             ("metric", [Argument::Text(name)]) => Ok(Call::Metric { name: name.clone(), labels: Vec::new() }),
             ("metric", [Argument::Text(name), Argument::Pairs(labels)]) => {
@@ -197,37 +197,15 @@ fn parse_count(kind: &str, selectors: &[Argument], kinds: &Kinds) -> Result<Call
         .collect();
     let texts = texts.ok_or_else(|| format!("selectors are text: write {}", usage("count")))?;
     Ok(Call::Count {
-        kind: parse_kind(kind, kinds)?,
+        kind: reference::kind(kind, kinds).map_err(|error| error.to_string())?,
         namespace,
         labels: parse_labels(texts.first().unwrap_or(&""))?,
         fields: parse_fields(texts.get(1).unwrap_or(&""))?,
     })
 }
 
-/// `deployment/api` (in `default`), `shop/deployment/api`, `node/node-1`.
-fn parse_reference(text: &str, kinds: &Kinds) -> Result<Key, String> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let (namespace, kind, name) = match parts[..] {
-        [kind, name] => (None, kind, name),
-        [namespace, kind, name] => (Some(namespace), kind, name),
-        _ => return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME")),
-    };
-    let kind = parse_kind(kind, kinds)?;
-    if name.is_empty() || namespace == Some("") {
-        return Err(format!("`{text}` is no reference: write KIND/NAME or NAMESPACE/KIND/NAME"));
-    }
-    match (kind.info().namespaced, namespace) {
-        (true, namespace) => Ok(Key::new(kind, namespace.unwrap_or("default"), name)),
-        (false, None) => Ok(Key::new(kind, Name::EMPTY, name)),
-        (false, Some(_)) => Err(format!("a {kind} is in no namespace: write {}/{name}", kind.singular())),
-    }
-}
-
-fn parse_kind(text: &str, kinds: &Kinds) -> Result<Kind, String> {
-    kinds.from_user(text).ok_or_else(|| {
-        let help = suggest::help(text, kinds.iter().flat_map(|kind| [kind.singular(), kind.info().plural]));
-        format!("unknown kind `{text}`{}", help.map_or(String::new(), |help| format!(" ({help})")))
-    })
+fn parse_object(text: &str, kinds: &Kinds) -> Result<Key, String> {
+    reference::object(text, kinds).map_err(|error| error.to_string())
 }
 
 /// The existing object of the kind whose name is nearest, in the same namespace before others.
@@ -249,21 +227,6 @@ mod tests {
 
     fn text(text: &str) -> Argument {
         Argument::Text(text.into())
-    }
-
-    #[test]
-    fn references_and_kinds() {
-        let key = |reference: &str| {
-            parse_reference(reference, Kinds::BUILT_IN).map(|key| format!("{:?} {key}", key.namespace.as_str()))
-        };
-        assert_eq!(key("deploy/api").unwrap(), r#""default" deployment/api"#);
-        assert_eq!(key("shop/deployment/api").unwrap(), r#""shop" shop/deployment/api"#);
-        assert_eq!(key("node/n1").unwrap(), r#""" node/n1"#);
-        assert_eq!(key("shop/node/n1").unwrap_err(), "a Node is in no namespace: write node/n1");
-        assert_eq!(key("deploymnt/api").unwrap_err(), "unknown kind `deploymnt` (did you mean `deployment`?)");
-        for wrong in ["api", "deployment/", "a/b/c/d", "/pod/x"] {
-            assert!(key(wrong).unwrap_err().contains("is no reference"), "{wrong}");
-        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod patch;
 pub mod pod_requests;
 pub mod qos;
 pub mod quantity;
+pub mod reference;
 pub mod selector_text;
 pub mod suggest;
 pub mod timestamp;

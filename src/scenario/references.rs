@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::known::Known;
 use super::schema::shape::Special;
 use crate::model::{Kind, Kinds};
+use crate::rules::reference::{self, NoReference};
 use crate::rules::suggest;
 use crate::sim::plan::ProcessRef;
 
@@ -32,25 +33,9 @@ impl std::fmt::Display for ObjectRef {
 ///
 /// # Errors
 /// What is wrong, and what to do about it.
-pub fn parse_object(text: &str, kinds: &Kinds) -> Result<ObjectRef, (String, Option<String>)> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let (namespace, kind, name) = match parts.as_slice() {
-        [kind, name] => ("default", *kind, *name),
-        [namespace, kind, name] => (*namespace, *kind, *name),
-        _ => {
-            return Err((
-                format!("`{text}` is not KIND/NAME"),
-                Some("for example deployment/api or shop/deployment/api".into()),
-            ));
-        }
-    };
-    if name.is_empty() || namespace.is_empty() {
-        return Err((format!("`{text}` is not KIND/NAME"), Some("for example deployment/api".into())));
-    }
-    let known = kinds.iter().map(Kind::singular);
-    let kind = kinds.from_user(kind).ok_or_else(|| (format!("unknown kind `{kind}`"), suggest::help(kind, known)))?;
-    let namespace = if kind.info().namespaced { namespace } else { "" };
-    Ok(ObjectRef { kind, namespace: namespace.to_string(), name: name.to_string() })
+pub fn parse_object(text: &str, kinds: &Kinds) -> Result<ObjectRef, NoReference> {
+    let key = reference::object(text, kinds)?;
+    Ok(ObjectRef { kind: key.kind, namespace: key.namespace.to_string(), name: key.name.to_string() })
 }
 
 /// Reads a reference to an object.
@@ -58,7 +43,7 @@ pub fn object(entry: &Entry<'_>) -> Option<ObjectRef> {
     entry.is_a(Special::Object);
     match parse_object(entry.text()?, &entry.known.kinds) {
         Ok(reference) => Some(reference),
-        Err((message, help)) => {
+        Err(NoReference { message, help }) => {
             entry.problem(Code::UnknownObject, message, help);
             None
         }

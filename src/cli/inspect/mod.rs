@@ -77,10 +77,7 @@ impl Instant {
 /// # Errors
 /// It is not `KIND/NAME`, or there is no such kind.
 pub fn object(text: &str, kinds: &Kinds) -> anyhow::Result<ObjectRef> {
-    references::parse_object(text, kinds).map_err(|(message, help)| match help {
-        Some(help) => anyhow!("{message} ({help})"),
-        None => anyhow!(message),
-    })
+    Ok(references::parse_object(text, kinds)?)
 }
 
 /// Takes the folder of results from a command line: `--in=DIR`, or its last word.
