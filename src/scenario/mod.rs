@@ -4,9 +4,10 @@
 //! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`]
 //! (the Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`distribution`], [`references`],
 //! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`]
-//! (all of it to a Plan; `control_plane`: its processes, from [`flags`], [`static_pods`] and [`component_config`] by
-//! way of [`settings`]), [`load_sweep()`] (the points of a sweep), [`resolved`] (all of it to text again), [`defaults`]
-//! (what holds when nothing is said), [`diagnostic`], [`examine`] (what `kubesim check` shows).
+//! (all of it to a Plan; `initial`: what is in etcd at the start; `timeline`: what people do; `control_plane`: its
+//! processes, from [`flags`], [`static_pods`] and [`component_config`] by way of [`settings`]), [`load_sweep()`] (the
+//! points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds when nothing is said),
+//! [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod api_server;
 pub mod component_config;
@@ -26,6 +27,7 @@ pub mod faults;
 pub mod file;
 pub mod files;
 pub mod flags;
+mod initial;
 pub mod input;
 pub mod known;
 mod known_kinds;
@@ -49,6 +51,7 @@ pub mod sweep;
 pub mod syntax;
 #[cfg(test)]
 mod tests;
+mod timeline;
 pub mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
