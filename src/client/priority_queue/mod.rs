@@ -6,6 +6,8 @@
 //!
 //! Upstream: sigs.k8s.io/controller-runtime pkg/controller/priorityqueue/{priorityqueue,metrics}.go, v0.24.
 
+#[cfg(test)]
+mod naive_twin;
 mod queue;
 
 pub use queue::{AddOptions, LOW_PRIORITY, PriorityQueue};

@@ -203,8 +203,12 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
         Added::Queued
     }
 
-    /// Makes all items ready whose time has come, and adds their keys to `keys` in that order.
+    /// Makes all items ready whose time has come, and adds their keys to `keys` in that order. After a shutdown nobody
+    /// looks at them any more: they neither become ready nor count.
     pub fn make_ready(&mut self, now: Time, keys: &mut Vec<K>) {
+        if self.shutting_down {
+            return;
+        }
         while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now) {
             let slot = entry.remove();
             let counter = self.take_counter();
@@ -261,7 +265,8 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
         }
     }
 
-    /// Refuses further adds; every Get ends, waiting ones too. Queued keys are not handed out any more.
+    /// Refuses further adds; every Get ends, waiting ones too. Queued keys are not handed out any more, and keys that wait
+    /// do not become ready.
     pub fn shut_down(&mut self, now: Time) {
         self.sample(now);
         self.samples.stop();
@@ -306,9 +311,9 @@ impl<K: Clone + Eq + Hash, C: Clone> PriorityQueue<K, C> {
         self.limiter.num_requeues(key)
     }
 
-    /// When the next item becomes ready.
+    /// When the next item becomes ready; after a shutdown none does.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.waiting.first_key_value().map(|(key, _)| key.0)
+        self.waiting.first_key_value().map(|(key, _)| key.0).filter(|_| !self.shutting_down)
     }
 
     /// Ready keys, those held back until their Done too.
@@ -473,5 +478,62 @@ mod tests {
         let limited = AddOptions { rate_limited: true, ..at(0) };
         assert_eq!(queue.add("a", limited, Time(1), 1), (Span::ZERO, AddedLater::Refused));
         assert_eq!((queue.num_requeues(&"a"), queue.get(3, Time(1))), (0, Got::Shutdown));
+    }
+
+    #[test]
+    fn what_waits_at_a_shutdown_never_becomes_ready() {
+        let mut queue = queue();
+        queue.add("now", at(0), Time(0), 1);
+        queue.add("later", after(10), Time(0), 2);
+        queue.shut_down(Time(5));
+        let mut keys = Vec::new();
+        queue.make_ready(Time(10), &mut keys);
+        // Only `now` was ever counted: it stays queued for good.
+        let metrics = queue.metrics();
+        assert_eq!((keys.len(), queue.len(), metrics.depth, metrics.adds_total), (0, 1, 1, 1));
+        assert_eq!((queue.next_deadline(), queue.has_next()), (None, false));
+    }
+
+    #[test]
+    fn of_a_limiters_delay_and_a_wish_the_shorter_counts() {
+        // Failures 0, 1, 2 of each key: 5, 10, 20 ms; a wish of 0 is none, one below 0 is for at once.
+        const MS: i64 = 1_000_000;
+        for (wish, delays) in [(0, [5, 10, 20]), (7, [5, 7, 7]), (100, [5, 10, 20]), (-1, [0, 0, 0])] {
+            let mut queue = queue();
+            let options = AddOptions { rate_limited: true, ..after(wish * MS) };
+            let got = [0, 1, 2].map(|now| queue.add("a", options, Time(now), 0).0.0 / MS);
+            assert_eq!((got, queue.num_requeues(&"a")), (delays, 3), "wish {wish}");
+            // Every delay above zero is a retry, also one that is not kept because the key is already due earlier.
+            assert_eq!(queue.metrics().retries_total, delays.iter().filter(|delay| **delay > 0).count() as u64);
+        }
+    }
+
+    #[test]
+    fn a_ready_key_stays_ready_whatever_the_delay() {
+        let mut queue = queue();
+        queue.add("a", at(0), Time(0), 1);
+        let later = AddOptions { priority: 3, ..after(100) };
+        assert_eq!(queue.add("a", later, Time(1), 2).1, AddedLater::Now(Added::Coalesced { first: 1 }));
+        assert_eq!((queue.len(), queue.delayed_len(), queue.priority_of(&"a")), (1, 0, Some(3)));
+        assert_eq!(take(&mut queue, 2), ("a", 1));
+        // Held: a delayed add waits on its own and becomes ready while the key is held.
+        queue.add("a", after(8), Time(2), 3);
+        assert_eq!((queue.len(), queue.is_waiting(&"a")), (0, true));
+        queue.make_ready(Time(10), &mut Vec::new());
+        assert_eq!((queue.len(), queue.has_next()), (1, false));
+        assert!(queue.done(&"a", Time(11)).requeued);
+        assert_eq!(take(&mut queue, 11), ("a", 3));
+    }
+
+    #[test]
+    fn forgetting_and_finishing_unknown_keys_change_nothing() {
+        let mut queue = queue();
+        queue.forget(&"x");
+        assert_eq!((queue.num_requeues(&"x"), queue.taken_priority(&"x"), queue.priority_of(&"x")), (0, 0, None));
+        assert_eq!(queue.done(&"x", Time(1)), Done { work_duration: None, requeued: false });
+        queue.add("x", at(0), Time(1), 1);
+        // Done for a queued key that nobody holds: here, unlike in client-go's queue, it is not queued twice.
+        assert_eq!(queue.done(&"x", Time(2)), Done { work_duration: None, requeued: false });
+        assert_eq!((queue.len(), queue.metrics().depth), (1, 1));
     }
 }
