@@ -14,10 +14,12 @@ use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, schedule_pod};
+use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch};
 use crate::component::{
     Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
 };
 use crate::engine::calendar::Nature;
+use crate::engine::sampling::uniform_unit;
 use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
@@ -32,10 +34,8 @@ const CYCLE: u64 = 1;
 const BACKOFF: u64 = 2;
 /// Timer: pods have waited in the pool for too long.
 const LEFTOVER: u64 = 3;
-/// Request whose answer nobody waits for.
-const NO_ANSWER: u64 = 0;
-/// The status patch of a failed cycle; one is out at a time.
-const STATUS_PATCH: u64 = u64::MAX;
+/// Tokens of bindings and status patches, which are timers too, begin here.
+const FIRST_TOKEN: u64 = LEFTOVER + 1;
 /// An Event's note may have this many bytes.
 const NOTE_LIMIT_BYTES: usize = 1024;
 
@@ -72,8 +72,8 @@ pub struct Scheduler {
     /// When scheduling began; the grid of the leftover flush.
     started: Option<Time>,
     cycle: Option<Cycle>,
-    /// Whether the answer to the last failed cycle's status patch is still out.
-    reporting: bool,
+    /// Status patches of failed attempts that are under way.
+    reports: BTreeMap<u64, StatusPatch>,
     bindings: BTreeMap<u64, Binding>,
     next_token: u64,
     backoff_at: Option<Time>,
@@ -127,9 +127,9 @@ impl Scheduler {
             search,
             started: None,
             cycle: None,
-            reporting: false,
+            reports: BTreeMap::new(),
             bindings: BTreeMap::new(),
-            next_token: NO_ANSWER + 1,
+            next_token: FIRST_TOKEN,
             backoff_at: None,
             leftover_at: None,
             attempts: [AttemptSums::default(); 3],
@@ -300,7 +300,7 @@ impl Scheduler {
 
     /// Whether the one loop that schedules is taken: it computes, or a failed cycle waits until its pod's status is written.
     fn is_busy(&self) -> bool {
-        self.cycle.is_some() || self.reporting
+        self.cycle.is_some() || self.reports.values().any(|report| report.holds_loop)
     }
 
     /// Whether a popped pod needs no attempt: it is being deleted, or has a node already.
@@ -343,15 +343,23 @@ impl Scheduler {
         let sent = if self.settings.assume { SchedulingNote::Assumed } else { SchedulingNote::Sent };
         self.tell(&key, || sent(node.clone()), ctx);
         self.queue.done(queued.uid());
-        let token = self.next_token;
-        self.next_token += 1;
+        let token = self.token();
         ctx.out.request(Request::Bind { pod: key, uid: queued.uid().clone(), node: node.clone() }, token);
         self.bindings.insert(token, Binding { queued, node, began });
     }
 
+    fn token(&mut self) -> u64 {
+        self.next_token += 1;
+        self.next_token - 1
+    }
+
     fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
-        if token == STATUS_PATCH {
-            self.reporting = false;
+        if let Some(report) = self.reports.get_mut(&token) {
+            let jitter = uniform_unit(ctx.draws.bits(STATUS_PATCH_WAIT, report.request.key().stable_hash(), token));
+            match report.answered(&result, jitter) {
+                Some(wait) => ctx.out.set_timer(token, ctx.now + wait, Nature::Work),
+                None => drop(self.reports.remove(&token)),
+            }
             return;
         }
         let Some(Binding { queued, node, began }) = self.bindings.remove(&token) else { return };
@@ -374,7 +382,7 @@ impl Scheduler {
                 let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
                 // A binding has its own goroutine, so no cycle waits for this patch.
                 if let Some(patch) = self.handle_failure(queued, Failure::Error, message, ctx) {
-                    ctx.out.request(patch, NO_ANSWER);
+                    self.send_report(StatusPatch::new(patch, false), ctx);
                 }
             }
         }
@@ -384,9 +392,14 @@ impl Scheduler {
     /// the answer has come no other pod is tried.
     fn fail_cycle(&mut self, queued: QueuedPodInfo, failure: Failure, message: String, ctx: &mut Context<'_>) {
         if let Some(patch) = self.handle_failure(queued, failure, message, ctx) {
-            ctx.out.request(patch, STATUS_PATCH);
-            self.reporting = true;
+            self.send_report(StatusPatch::new(patch, true), ctx);
         }
+    }
+
+    fn send_report(&mut self, report: StatusPatch, ctx: &mut Context<'_>) {
+        let token = self.token();
+        ctx.out.request(report.request.clone(), token);
+        self.reports.insert(token, report);
     }
 
     /// Puts the pod of a failed attempt back and tells the world; the patch of its status, if one is due, is left to send.
@@ -532,7 +545,12 @@ impl Component for Scheduler {
                 self.queue.flush_unschedulable_leftover(cause, ctx.now);
                 self.tell_woken(words, ctx);
             }
-            Input::Timer { .. } | Input::Container(_) => {}
+            Input::Timer { token } => {
+                if let Some(report) = self.reports.get(&token) {
+                    ctx.out.request(report.request.clone(), token);
+                }
+            }
+            Input::Container(_) => {}
         }
         self.begin_cycle(ctx);
         ctx.out.set_cause(cause);

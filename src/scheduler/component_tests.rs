@@ -91,8 +91,9 @@ impl Rig {
 
     /// Lets the answer to the status patch of a failed cycle arrive.
     fn answer_patch(&mut self) {
-        assert!(self.scheduler.reporting);
-        self.send(Input::Reply { token: STATUS_PATCH, result: Ok(Answer::Done(Rv(5))) });
+        let (token, report) = self.scheduler.reports.first_key_value().expect("a patch is under way");
+        assert!(report.holds_loop);
+        self.send(Input::Reply { token: *token, result: Ok(Answer::Done(Rv(5))) });
     }
 
     /// Requests and Events since the last call, in words.
@@ -136,7 +137,7 @@ fn a_cycle_takes_its_time_then_assumes_binds_and_goes_on() {
     rig.end_cycle(1_001);
     // Schedule was record 1000 of its outbox; the assume of the next outbox is caused by it. Then q's cycle begins.
     assert_eq!(rig.actions(), ["assume on a <- 1000", "schedule attempt 1 <- 3"]);
-    assert_eq!(rig.sent(), ["bind p to a #1"]);
+    assert_eq!(rig.sent(), ["bind p to a #4"]);
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn an_assumed_pod_takes_room_and_a_failed_binding_gives_it_back() {
     assert!(!rig.scheduler.is_idle(), "p's binding is under way");
     rig.actions();
     let error = ApiError::new(Reason::NotFound, "pods \"p\" not found");
-    rig.send(Input::Reply { token: 1, result: Err(error) });
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: Err(error) });
     let actions = rig.actions();
     // The room given back wakes q, which an idle scheduler takes at once for its second attempt; p waits for its error back-off.
     let text = "running Bind plugin \"DefaultBinder\": pods \"p\" not found";
@@ -175,7 +176,7 @@ fn a_good_binding_is_reported_and_the_informer_confirms_it() {
     rig.put(pod_with("p", 600, 0));
     rig.end_cycle(1_001);
     rig.sent();
-    rig.send(Input::Reply { token: 1, result: Ok(Answer::Done(Rv(5))) });
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
     assert_eq!(rig.sent(), ["event Scheduled: Successfully assigned default/p to a"]);
     assert!(rig.scheduler.is_idle());
     assert!(rig.scheduler.cache.is_assumed(&"default/p".into()));
@@ -194,7 +195,7 @@ fn without_assuming_two_pods_are_sent_to_one_place() {
     rig.now += Span::from_microseconds(1_001);
     rig.send(Input::Timer { token: CYCLE });
     // 600 + 600 > 1000: both are sent all the same.
-    assert_eq!(rig.sent(), ["bind p to a #1", "bind q to a #2"]);
+    assert_eq!(rig.sent(), ["bind p to a #4", "bind q to a #5"]);
     assert!(rig.actions().iter().all(|action| action.starts_with("schedule")));
     // Their own pending updates do not queue them again.
     let mut patched = pod_with("p", 600, 0);
@@ -235,7 +236,7 @@ fn a_rejected_pod_is_patched_once_and_waits_for_a_useful_event() {
     assert_eq!(rig.sent(), [format!("event FailedScheduling: {NO_ROOM}")]);
     rig.delete(&pod_key("x"));
     rig.end_cycle(1_001);
-    assert_eq!(rig.sent(), ["bind p to a #1"]);
+    assert_eq!(rig.sent(), ["bind p to a #5"]);
 }
 
 #[test]
@@ -254,7 +255,7 @@ fn no_other_pod_is_tried_until_the_failed_one_is_patched() {
     rig.answer_patch();
     assert_eq!(rig.actions().len(), 1);
     rig.end_cycle(1_001);
-    assert_eq!(rig.sent(), ["bind q to a #1"]);
+    assert_eq!(rig.sent(), ["bind q to a #5"]);
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn without_nodes_a_pod_is_retried_after_its_back_off() {
     rig.now = Time::default() + Span::from_seconds(2);
     rig.send(Input::Timer { token: BACKOFF });
     rig.end_cycle(1_001);
-    assert_eq!(rig.sent(), ["bind p to a #1"]);
+    assert_eq!(rig.sent(), ["bind p to a #5"]);
 }
 
 #[test]
@@ -325,4 +326,23 @@ fn notes_are_cut_to_1024_bytes() {
     assert_eq!((cut.len(), &cut[1018..]), (1024, "xx ..."));
     // A two-byte letter across the cut is left out whole: 1019 + 4.
     assert_eq!(truncated_note(&format!("{}{}", "x".repeat(1019), "é".repeat(9))).len(), 1023);
+}
+
+#[test]
+fn the_loop_waits_while_the_status_patch_is_sent_again() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 2_000, 0));
+    rig.end_cycle(1_001);
+    let busy = || Err(ApiError::new(Reason::InternalError, "etcd is gone"));
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: busy() });
+    rig.sent();
+    rig.put(pod_with("q", 100, 0));
+    assert!(rig.scheduler.cycle.is_none() && rig.sent().is_empty(), "q waits");
+    rig.send(Input::Timer { token: FIRST_TOKEN });
+    assert_eq!(rig.sent(), [format!("patch Unschedulable: {NO_ROOM}")]);
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
+    // Now q's cycle runs.
+    assert!(rig.scheduler.reports.is_empty() && rig.scheduler.cycle.is_some());
 }

@@ -17,3 +17,4 @@ pub mod plugins;
 pub mod post_filter;
 pub mod queue;
 pub mod schedule_one;
+pub mod status_patch;

@@ -307,8 +307,8 @@ impl World {
         self.faults.copies(to, event, &mut self.draws)
     }
 
-    /// A request arrives: whether a fault sees to it.
-    pub(super) fn request_meets_faults(&mut self, id: RequestId) -> bool {
+    /// A request arrives and would be carried out at `served_at`: whether a fault sees to it.
+    pub(super) fn request_meets_faults(&mut self, id: RequestId, served_at: Time) -> bool {
         if !self.faults.of_requests() {
             return false;
         }
@@ -329,7 +329,7 @@ impl World {
             }
             AtServer::Answered(error) => {
                 let reply = self.reply_time(id);
-                self.fails(id, fault, now + reply, error, IsAnswer::Yes)
+                self.fails(id, fault, served_at + reply, error, IsAnswer::Yes)
             }
             AtServer::Refused(error) => {
                 let reply = self.reply_time(id);
@@ -372,7 +372,7 @@ impl World {
         let (action, text) = match is_answer {
             IsAnswer::Yes => {
                 let text = format!("{} {:?}: {} ({why})", error.code(), error.reason, error.message);
-                (super::requests::action_of(&request), text)
+                (super::requests::action_of(&request), super::requests::of_kind(&request, text))
             }
             IsAnswer::No => (Action::Lost, format!("{} lost: {} ({why})", request.verb(), error.message)),
         };
@@ -406,8 +406,11 @@ impl World {
         match struck {
             AtReply::Later(by) => usual + by,
             AtReply::Held(until) => until.max(usual),
-            AtReply::Lost(until, error) => {
+            AtReply::Lost(until, mut error) => {
                 let (process, cause) = (flight.process, flight.cause);
+                if self.transport.is_some() {
+                    error.message = super::lockstep::transport::connection_reset(request);
+                }
                 let key = Some(request.key()).filter(|key| !key.name.is_empty());
                 let verb = request.verb();
                 let text = format!("reply of {verb} lost: {} ({})", error.message, self.plan.faults[fault].text);

@@ -18,11 +18,11 @@ impl World {
             self.requests.remove(id);
             return;
         }
-        if self.request_meets_faults(id) {
-            return;
-        }
         if self.transport.is_some() {
             return self.arrives_over_transport(id);
+        }
+        if self.request_meets_faults(id, self.calendar.now()) {
+            return;
         }
         self.admit(id);
     }
@@ -212,6 +212,14 @@ pub(super) fn action_of(request: &Request) -> Action {
         Request::Bind { .. } => Action::Bind,
         Request::Scale { .. } => Action::Scale,
         Request::RenewLeases { .. } => Action::Renew,
+    }
+}
+
+/// What is said of a refused request that names no object: of which kind it is about too.
+pub(super) fn of_kind(request: &Request, text: String) -> String {
+    match request {
+        Request::List { kind, .. } | Request::Watch { kind, .. } => format!("{}: {text}", kind.info().plural),
+        _ => text,
     }
 }
 

@@ -27,7 +27,10 @@ impl World {
         let detail = match (&result, version) {
             (Ok(_), Some(version)) => Detail::Number(kind.info().plural, version.0 as i64),
             (Ok(_), None) => Detail::Words(kind.info().plural),
-            (Err(_), _) => super::requests::detail_of(&result),
+            (Err(_), _) => {
+                let why = super::requests::detail_of(&result).to_string();
+                Detail::from(super::requests::of_kind(&request, why))
+            }
         };
         let record = self.note(cause, Some(process), Action::Watch, None, detail);
         self.reply(id, result, record);

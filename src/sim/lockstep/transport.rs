@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::engine::calendar::Nature;
+use crate::faults::Subresource;
 use crate::model::{Answer, ApiResult, Cause, Kind, Request, Span, Time};
 
 use super::super::event::{Event, ProcessIndex, RequestId};
@@ -212,13 +213,43 @@ fn verb(request: &Request) -> &'static str {
     }
 }
 
+/// What a client says whose connection breaks before the answer has come.
+///
+/// Upstream: net/url, `Error`, around syscall.ECONNRESET; paths as client-go/rest/request.go makes them, v0.36.
+pub(in crate::sim) fn connection_reset(request: &Request) -> String {
+    let (key, info) = (request.key(), request.kind().info());
+    let method = match verb(request) {
+        "create" => "Post",
+        "update" => "Put",
+        "patch" => "Patch",
+        "delete" => "Delete",
+        _ => "Get",
+    };
+    let root = if info.api_version.contains('/') { "apis" } else { "api" };
+    let mut path = format!("{root}/{}", info.api_version);
+    if info.namespaced && !key.namespace.is_empty() {
+        path.push_str(&format!("/namespaces/{}", key.namespace));
+    }
+    path.push_str(&format!("/{}", info.plural));
+    if !key.name.is_empty() && !matches!(request, Request::Create(_)) {
+        path.push_str(&format!("/{}", key.name));
+    }
+    if let Some(subresource) = Subresource::of(request) {
+        path.push_str(&format!("/{}", subresource.as_str()));
+    }
+    format!("{method} \"http://api/{path}\": connection reset by peer")
+}
+
 impl World {
     /// A request arrives over a recording's transport: writes wait for the end of the instant, then for their slots.
     pub(in crate::sim) fn arrives_over_transport(&mut self, id: RequestId) {
         let now = self.calendar.now();
         let transport = self.transport.as_mut().expect("asked for by who has one");
         if !transport.needs_slot(self.requests.get_mut(id)) {
-            return self.admit(id);
+            if !self.request_meets_faults(id, now) {
+                self.admit(id);
+            }
+            return;
         }
         transport.arrived.push(id);
         if transport.arrived.len() == 1 {
@@ -226,7 +257,7 @@ impl World {
         }
     }
 
-    /// The writes that arrived in this instant get their slots.
+    /// The writes that arrived in this instant get their slots, also those that a fault answers.
     pub(in crate::sim) fn assign_slots(&mut self) {
         let now = self.calendar.now();
         let transport = self.transport.as_mut().expect("slots belong to a transport");
@@ -241,6 +272,9 @@ impl World {
             let transport = self.transport.as_mut().expect("slots belong to a transport");
             let at = transport.next_slot.max(now);
             transport.next_slot = at + transport.plan.slot;
+            if self.request_meets_faults(id, at) {
+                continue;
+            }
             if at == now {
                 self.admit(id);
             } else {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use kubesim::apiserver::etcd::LogEntry;
-use kubesim::model::record::Detail;
 use kubesim::model::{
     Action, Condition, ConditionStatus, ContainerState, Key, Kind, Object, Pod, Record, Time, find_condition,
 };
@@ -187,6 +186,20 @@ impl Watcher {
         state
     }
 
+    /// Counts a LIST or a WATCH, of informers or not, whether or not it was answered by what was asked for.
+    fn asked_for_many(&mut self, verb: &str, record: &Record) {
+        let who = match record.process.as_str() {
+            "kcm" | "kcm-b" => actor(record),
+            // Its informers have its name.
+            "scheduler" => "scheduler".to_string(),
+            _ => return,
+        };
+        let detail = record.detail.to_string();
+        if let (Some(resource), true) = (detail.split([' ', ':']).next(), record.time >= self.zero) {
+            *self.requests.entry(format!("{who} {verb} {resource}")).or_default() += 1;
+        }
+    }
+
     fn conflict(&mut self, actor: &str, record: &Record, key: &Key) {
         if record.time < self.zero {
             return;
@@ -286,29 +299,15 @@ impl Observer for Watcher {
             Action::Patch => "patch",
             Action::Delete => "delete",
             Action::Get => "get",
-            Action::Relist => {
-                if let (Detail::Number(resource, _), true) = (&record.detail, record.time >= self.zero) {
-                    let who = match record.process.as_str() {
-                        "kcm-b" => "b/informers",
-                        "scheduler" => "scheduler",
-                        "kcm" => "informers",
-                        _ => return,
-                    };
-                    *self.requests.entry(format!("{who} watch {resource}")).or_default() += 1;
-                }
-                return;
-            }
-            Action::List => {
-                let who = actor(record);
-                *self.requests.entry(format!("{who} list {}", record.detail)).or_default() += 1;
-                return;
-            }
+            Action::Watch => return self.asked_for_many("watch", record),
+            Action::List => return self.asked_for_many("list", record),
             _ => return,
         };
         let mut actor = actor(record);
         self.writers.insert(record.id.0, actor.clone());
         let Some(key) = &record.key else { return };
-        if record.detail.to_string().starts_with("409 Conflict") {
+        let detail = record.detail.to_string();
+        if detail.starts_with("409 Conflict") && !detail.contains(" ({") {
             self.conflict(&actor.clone(), record, key);
         }
         if record.time < self.zero || matches!(actor.as_str(), "user" | "gc" | "kubelet") {
