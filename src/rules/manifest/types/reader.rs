@@ -54,9 +54,9 @@ pub fn read_as<T: DeserializeOwned>(
     is_patch: bool,
 ) -> (Option<T>, Readout) {
     let found = RefCell::default();
-    let pointer = if path.is_empty() { String::new() } else { format!("/{}", path.replace('.', "/")) };
     let notes = Notes { found: &found, is_patch };
-    let reader = Reader { value, path: path.to_string(), pointer, skipped, slot: Slot::Item, notes };
+    let reader =
+        Reader { value, place: Place { parent: None, step: Step::Root(path) }, skipped, slot: Slot::Item, notes };
     let typed = T::deserialize(reader);
     let mut found: Readout = found.into_inner();
     match typed {
@@ -94,11 +94,60 @@ enum Slot<'a> {
     Free,
 }
 
-/// A value at a path.
+/// How to get to a value. Its text is made when something has to be said of it, which is seldom.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    parent: Option<&'a Place<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// Where the reading began.
+    Root(&'a str),
+    /// A field of an API type.
+    Field(&'a str),
+    /// A key of a map.
+    Key(&'a str),
+    /// An item of a list.
+    Index(usize),
+}
+
+impl Place<'_> {
+    /// As people write it: `spec.containers[0].resources.limits[cpu]`.
+    fn path(&self) -> String {
+        let mut path = self.parent.map_or_else(String::new, Place::path);
+        match self.step {
+            Step::Root(root) => path.push_str(root),
+            Step::Field(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+            }
+            Step::Key(key) => path.extend(["[", key, "]"]),
+            Step::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+        path
+    }
+
+    /// As a JSON pointer.
+    fn pointer(&self) -> String {
+        let mut pointer = self.parent.map_or_else(String::new, Place::pointer);
+        match self.step {
+            Step::Root("") => {}
+            Step::Root(root) => pointer.extend(["/", &root.replace('.', "/")]),
+            Step::Field(name) | Step::Key(name) => pointer.extend(["/", &name.replace('~', "~0").replace('/', "~1")]),
+            Step::Index(index) => pointer.push_str(&format!("/{index}")),
+        }
+        pointer
+    }
+}
+
+/// A value at a place.
 struct Reader<'a> {
     value: &'a Value,
-    path: String,
-    pointer: String,
+    place: Place<'a>,
     /// A field of this object that is not looked into.
     skipped: &'static str,
     slot: Slot<'a>,
@@ -108,12 +157,12 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn mistake(&self, wanted: &str, help: Option<&str>) {
         let message = format!("must be {wanted}, not {}", shown(self.value));
-        let error = FieldError { help: help.map(String::from), ..wrong(&self.path, message) };
+        let error = FieldError { help: help.map(String::from), ..wrong(&self.place.path(), message) };
         self.notes.found.borrow_mut().errors.push(error);
     }
 
     fn edit(&self, new: Option<Value>) {
-        self.notes.found.borrow_mut().edits.push((self.pointer.clone(), new));
+        self.notes.found.borrow_mut().edits.push((self.place.pointer(), new));
     }
 
     /// Notes that a zero value counts as absent here.
@@ -145,11 +194,10 @@ impl<'a> Reader<'a> {
     }
 
     fn note_unknown(&self, fields: &Map<String, Value>, known: &Known) {
-        let dot = if self.path.is_empty() { "" } else { "." };
         let is_directive = |name: &str| self.notes.is_patch && name.starts_with('$');
         for name in fields.keys().filter(|name| !known.fields.contains(&name.as_str()) && !is_directive(name)) {
             let error = FieldError {
-                path: format!("{}{dot}{name}", self.path),
+                path: Place { parent: Some(&self.place), step: Step::Field(name) }.path(),
                 reason: Reason::UnknownField,
                 message: format!("unknown field `{name}`"),
                 help: suggest::help(name, known.fields.iter().copied()),
@@ -212,7 +260,7 @@ impl<'a> Reader<'a> {
                 canonical
             }
             Err(error) => {
-                let error = wrong(&self.path, format!("{text:?}: {error}"));
+                let error = wrong(&self.place.path(), format!("{text:?}: {error}"));
                 self.notes.found.borrow_mut().errors.push(error);
                 "0".to_string()
             }
@@ -431,19 +479,14 @@ impl<'de> MapAccess<'de> for Fields<'_, '_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
         let (name, value) = self.current.take().expect("a value is asked for after its key");
-        let parent = &self.reader.path;
-        let path = match self.known {
-            Some(_) if parent.is_empty() => name.clone(),
-            Some(_) => format!("{parent}.{name}"),
-            None => format!("{parent}[{name}]"),
-        };
+        let step = if self.known.is_some() { Step::Field(name) } else { Step::Key(name) };
+        let place = Place { parent: Some(&self.reader.place), step };
         let slot = match (&self.known, self.reader.slot) {
             (Some(known), _) => Slot::Field(known.type_name, name),
             (None, Slot::Free) => Slot::Free,
             (None, _) => Slot::Item,
         };
-        let pointer = format!("{}/{}", self.reader.pointer, name.replace('~', "~0").replace('/', "~1"));
-        seed.deserialize(Reader { value, path, pointer, skipped: "", slot, notes: self.reader.notes })
+        seed.deserialize(Reader { value, place, skipped: "", slot, notes: self.reader.notes })
     }
 }
 
@@ -458,9 +501,8 @@ impl<'de> SeqAccess<'de> for Items<'_, '_> {
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
         let Some((index, value)) = self.rest.next() else { return Ok(None) };
         let slot = if matches!(self.reader.slot, Slot::Free) { Slot::Free } else { Slot::Item };
-        let path = format!("{}[{index}]", self.reader.path);
-        let pointer = format!("{}/{index}", self.reader.pointer);
-        let item = Reader { value, path, pointer, skipped: "", slot, notes: self.reader.notes };
+        let place = Place { parent: Some(&self.reader.place), step: Step::Index(index) };
+        let item = Reader { value, place, skipped: "", slot, notes: self.reader.notes };
         seed.deserialize(item).map(Some)
     }
 }
