@@ -103,7 +103,7 @@ impl fmt::Debug for CustomKind {
 }
 
 /// A custom resource.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Custom {
     /// Its kind.
     pub kind: CustomKind,

@@ -22,7 +22,7 @@ impl EventType {
 }
 
 /// A Kubernetes Event object.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KubeEvent {
     /// Metadata.
     pub meta: Meta,

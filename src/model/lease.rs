@@ -3,7 +3,7 @@
 use super::{Meta, Name, Time};
 
 /// A lease: who holds it and when it was renewed last.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// Metadata.
     pub meta: Meta,

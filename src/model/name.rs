@@ -48,13 +48,49 @@ impl Name {
 
 /// A 64-bit hash of a text, the same on every machine and in every version of this crate (FNV-1a with a final mix).
 pub fn hash_text(text: &str) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let mut hasher = TextHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+/// [`hash_text`] of a text that comes in pieces and need not be put together.
+#[derive(Clone, Copy, Debug)]
+pub struct TextHasher(u64);
+
+impl Default for TextHasher {
+    fn default() -> TextHasher {
+        TextHasher(0xcbf2_9ce4_8422_2325)
     }
-    hash ^= hash >> 32;
-    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
+}
+
+impl TextHasher {
+    /// A further piece.
+    pub fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// A further piece: a number as lower-case hexadecimal digits.
+    pub fn write_hex(&mut self, number: u64) {
+        let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+        for digit in (0..digits).rev() {
+            self.write(&[b"0123456789abcdef"[(number >> (4 * digit)) as usize & 15]]);
+        }
+    }
+
+    /// The hash of all pieces.
+    pub fn finish(self) -> u64 {
+        let hash = (self.0 ^ (self.0 >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        hash ^ (hash >> 32)
+    }
+}
+
+impl fmt::Write for TextHasher {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write(text.as_bytes());
+        Ok(())
+    }
 }
 
 impl PartialEq for Name {
@@ -165,5 +201,15 @@ mod tests {
         assert!(Name::EMPTY < Name::new("a"));
         assert_eq!(Name::new(""), Name::EMPTY);
         assert_eq!(Name::new("web").stable_hash(), hash_text("web"));
+    }
+
+    #[test]
+    fn pieces_hash_as_the_whole() {
+        for number in [0, 9, 16, 255, 0x1234_5678_9abc_def0, u64::MAX] {
+            let mut hasher = TextHasher::default();
+            hasher.write(b"a:");
+            hasher.write_hex(number);
+            assert_eq!(hasher.finish(), hash_text(&format!("a:{number:x}")));
+        }
     }
 }

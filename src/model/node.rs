@@ -27,7 +27,7 @@ pub struct NodeImage {
 }
 
 /// A node.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
     /// Metadata.
     pub meta: Meta,
@@ -55,7 +55,7 @@ impl Node {
 }
 
 /// A namespace.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Namespace {
     /// Metadata.
     pub meta: Meta,

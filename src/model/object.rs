@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Custom, Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Object {
     /// A namespace.
     Namespace(Rc<Namespace>),

@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
-use super::{Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Source, Time, find_condition};
+use super::{
+    Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Source, Time, find_condition, hash_json,
+};
 
 /// A pod: a spec shared with all pods of its template, and the few values that change.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pod {
     /// Metadata.
     pub meta: Meta,
@@ -20,7 +22,7 @@ pub struct Pod {
 }
 
 /// The immutable part of a pod's spec.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PodSpec {
     /// Init containers in order, sidecars (restartPolicy Always) among them.
     pub init_containers: Vec<Container>,
@@ -92,7 +94,7 @@ pub enum PullPolicy {
 }
 
 /// A container of a pod.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Container {
     /// `name`.
     pub name: Name,
@@ -145,7 +147,7 @@ pub struct ContainerPort {
 }
 
 /// `affinity.nodeAffinity`.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeAffinity {
     /// Required terms, any of which must match; `None` when the field is absent.
     pub required: Option<Vec<NodeSelectorTerm>>,
@@ -252,7 +254,7 @@ impl QosClass {
 }
 
 /// Status of a pod.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PodStatus {
     /// `phase`.
     pub phase: PodPhase,
@@ -277,7 +279,7 @@ pub struct PodStatus {
 }
 
 /// Status of a container.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerStatus {
     /// Its name.
     pub name: Name,
@@ -293,7 +295,7 @@ pub struct ContainerStatus {
 }
 
 /// State of a container.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ContainerState {
     /// Not started, with a reason such as `ContainerCreating`.
     Waiting {
@@ -319,7 +321,7 @@ pub enum ContainerState {
 }
 
 /// A pod template. Two templates are the same when their sources are equal, whatever fields we type.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodTemplate {
     /// `metadata.labels`.
     pub labels: Labels,
@@ -329,6 +331,16 @@ pub struct PodTemplate {
     pub spec: Rc<PodSpec>,
     /// The template as JSON, defaulted, without the label `pod-template-hash`.
     pub source: Rc<serde_json::Value>,
+    /// [`hash_json`] of the source: two templates with different hashes are different.
+    pub source_hash: u64,
+}
+
+impl PodTemplate {
+    /// A template of this JSON, and what is typed of it.
+    pub fn new(labels: Labels, annotations: Labels, spec: PodSpec, source: serde_json::Value) -> PodTemplate {
+        let source_hash = hash_json(&source);
+        PodTemplate { labels, annotations, spec: Rc::new(spec), source: Rc::new(source), source_hash }
+    }
 }
 
 impl Pod {

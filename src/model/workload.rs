@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Condition, IntOrPercent, Meta, PodTemplate, Selector, Source};
 
 /// A ReplicaSet.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplicaSet {
     /// Metadata.
     pub meta: Meta,
@@ -18,7 +18,7 @@ pub struct ReplicaSet {
 }
 
 /// `spec` of a ReplicaSet.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplicaSetSpec {
     /// Pods wanted.
     pub replicas: i32,
@@ -31,7 +31,7 @@ pub struct ReplicaSetSpec {
 }
 
 /// `status` of a ReplicaSet.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReplicaSetStatus {
     /// Pods that exist and are active.
     pub replicas: i32,
@@ -50,7 +50,7 @@ pub struct ReplicaSetStatus {
 }
 
 /// A Deployment.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Deployment {
     /// Metadata.
     pub meta: Meta,
@@ -63,7 +63,7 @@ pub struct Deployment {
 }
 
 /// How a Deployment replaces pods.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeploymentStrategy {
     /// All old pods go before new ones come.
     Recreate,
@@ -77,7 +77,7 @@ pub enum DeploymentStrategy {
 }
 
 /// `spec` of a Deployment.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeploymentSpec {
     /// Pods wanted.
     pub replicas: i32,
@@ -98,7 +98,7 @@ pub struct DeploymentSpec {
 }
 
 /// `status` of a Deployment.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeploymentStatus {
     /// The generation this status is of.
     pub observed_generation: i64,

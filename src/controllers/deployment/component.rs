@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::journal::{Entry, Journal, Stop};
+use super::journal::{Entry, Failure, Journal, Stop};
 use super::sync::{self, Snapshot};
 use crate::client::reconciler::{Enqueue, HANDLER_CALL, Outcome, Reconciler, Step};
 use crate::component::{Change, Context, Delta, Informers, WatchSpec};
@@ -35,6 +35,8 @@ pub struct State {
     reported: usize,
     /// The ReplicaSet that is being created, if that is what is asked for.
     creating: Option<Key>,
+    /// The sync ends with the answer.
+    is_last: bool,
 }
 
 impl DeploymentController {
@@ -78,8 +80,11 @@ impl DeploymentController {
                 state.creating = is_create.then(|| request.key());
                 Step::Call { requests: vec![*request], state }
             }
-            Err(Stop::Failed(failure)) if failure.is_namespace_terminating => Step::Finish(Outcome::DONE),
-            Err(Stop::Failed(failure)) => Step::Finish(Outcome::error(failure.message)),
+            Err(Stop::LastCall(request)) => {
+                state.is_last = true;
+                Step::Call { requests: vec![*request], state }
+            }
+            Err(Stop::Failed(failure)) => failed(failure),
         }
     }
 }
@@ -141,10 +146,16 @@ impl Reconciler for DeploymentController {
         };
         let pods = pods.iter().filter_map(|pod| Some((pod.meta.controller()?.uid.clone(), pod.status.phase))).collect();
         let snapshot = Rc::new(Snapshot { deployment, replica_sets, pods, started: ctx.now });
-        self.advance(State { snapshot, answered: Vec::new(), reported: 0, creating: None }, ctx)
+        self.advance(State { snapshot, answered: Vec::new(), reported: 0, creating: None, is_last: false }, ctx)
     }
 
     fn resume(&mut self, _key: &Key, mut state: State, replies: Vec<ApiResult>, ctx: &mut Context<'_>) -> Step<State> {
+        if state.is_last {
+            return match replies.into_iter().find_map(Result::err).map(Stop::from) {
+                Some(Stop::Failed(failure)) => failed(failure),
+                _ => Step::Finish(Outcome::DONE),
+            };
+        }
         for result in replies {
             let is_taken = matches!(&result, Err(error) if error.reason == Reason::AlreadyExists);
             let creating = state.creating.take().filter(|_| is_taken);
@@ -157,6 +168,11 @@ impl Reconciler for DeploymentController {
     fn max_retries(&self) -> Option<u32> {
         Some(MAX_RETRIES)
     }
+}
+
+fn failed(failure: Failure) -> Step<State> {
+    let is_quiet = failure.is_namespace_terminating;
+    Step::Finish(if is_quiet { Outcome::DONE } else { Outcome::error(failure.message) })
 }
 
 fn replica_set_updated(old: &ReplicaSet, new: &ReplicaSet, informers: &Informers, keys: &mut Vec<Enqueue>) {

@@ -36,6 +36,8 @@ pub struct PlannedEvent {
 pub enum Stop {
     /// This request must be answered first.
     Call(Box<Request>),
+    /// The sync ends with this request: well with any answer, or with its failure.
+    LastCall(Box<Request>),
     /// The sync failed.
     Failed(Failure),
 }
@@ -86,7 +88,15 @@ impl<'a> Journal<'a> {
     /// # Errors
     /// [`Stop::Call`] when it has not been answered.
     pub fn call(&mut self, request: Request) -> Result<&'a Entry, Stop> {
-        let entry = self.entries.next().ok_or_else(|| Stop::Call(Box::new(request)))?;
+        self.call_with(|| request)
+    }
+
+    /// As [`Journal::call`]; the request is made only when it has not been answered.
+    ///
+    /// # Errors
+    /// Those of [`Journal::call`].
+    pub fn call_with(&mut self, request: impl FnOnce() -> Request) -> Result<&'a Entry, Stop> {
+        let entry = self.entries.next().ok_or_else(|| Stop::Call(Box::new(request())))?;
         self.now = entry.at;
         Ok(entry)
     }
@@ -96,11 +106,30 @@ impl<'a> Journal<'a> {
     /// # Errors
     /// As [`Journal::call`], and [`Stop::Failed`] when the request failed.
     pub fn object(&mut self, request: Request) -> Result<&'a Object, Stop> {
-        match &self.call(request)?.result {
+        self.object_with(|| request)
+    }
+
+    /// As [`Journal::object`]; the request is made only when it has not been answered.
+    ///
+    /// # Errors
+    /// Those of [`Journal::object`].
+    pub fn object_with(&mut self, request: impl FnOnce() -> Request) -> Result<&'a Object, Stop> {
+        match &self.call_with(request)?.result {
             Ok(Answer::Object(object)) => Ok(object),
             Ok(other) => unreachable!("an object was asked for, the answer was {other:?}"),
             Err(error) => Err(error.clone().into()),
         }
+    }
+
+    /// The request that ends the sync, if it has not been answered.
+    ///
+    /// # Errors
+    /// [`Stop::LastCall`] then; [`Stop::Failed`] when the request failed.
+    pub fn last_with(&mut self, request: impl FnOnce() -> Request) -> Result<(), Stop> {
+        self.object_with(request).map(|_| ()).map_err(|stop| match stop {
+            Stop::Call(request) => Stop::LastCall(request),
+            other => other,
+        })
     }
 
     /// Reports an Event.

@@ -8,7 +8,9 @@ use std::rc::Rc;
 use super::journal::Stop;
 use super::sync::{ReplicaSets, Sync};
 use super::util::{self, condition};
-use crate::model::{Condition, ConditionStatus, Deployment, DeploymentStatus, ReplicaSet, Span, Time, find_condition};
+use crate::model::{
+    Condition, ConditionStatus, Deployment, DeploymentStatus, ReplicaSet, Request, Span, Time, find_condition,
+};
 
 impl Sync<'_, '_> {
     /// Writes the status if it changed, without judging progress.
@@ -28,12 +30,14 @@ impl Sync<'_, '_> {
         Ok(progress_check_after(&self.deployment, now))
     }
 
+    /// A write is the last thing a sync does.
     fn write_if_changed(&mut self, status: DeploymentStatus) -> Result<bool, Stop> {
         if status == self.deployment.status {
             return Ok(false);
         }
         self.deployment.status = status;
-        self.write_deployment_status()?;
+        let deployment = &self.deployment;
+        self.journal.last_with(|| Request::UpdateStatus(deployment.clone().into()))?;
         Ok(true)
     }
 }
@@ -53,7 +57,9 @@ pub fn new_status(
     } else {
         (ConditionStatus::False, condition::MINIMUM_UNAVAILABLE, "Deployment does not have minimum availability.")
     };
-    util::set_condition(&mut conditions, util::new_condition(condition::AVAILABLE, status, reason, message, now));
+    if !util::has_condition(&conditions, condition::AVAILABLE, status, reason) {
+        util::set_condition(&mut conditions, util::new_condition(condition::AVAILABLE, status, reason, message, now));
+    }
     DeploymentStatus {
         observed_generation: deployment.meta.generation,
         replicas: util::sum(all, |set| set.status.replicas),
@@ -104,17 +110,19 @@ fn judge_progress(
     current: Option<&Condition>,
     now: Time,
 ) {
-    let subject = match new {
-        Some(set) => format!("ReplicaSet \"{}\"", set.meta.name),
-        None => format!("Deployment \"{}\"", deployment.meta.name),
-    };
     let progressing = |is_true: bool, reason: &str, words: &str| {
         let status = if is_true { ConditionStatus::True } else { ConditionStatus::False };
-        util::new_condition(condition::PROGRESSING, status, reason, format!("{subject} {words}"), now)
+        let message = match new {
+            Some(set) => format!("ReplicaSet \"{}\" {words}", set.meta.name),
+            None => format!("Deployment \"{}\" {words}", deployment.meta.name),
+        };
+        util::new_condition(condition::PROGRESSING, status, reason, message, now)
     };
     if util::is_complete(deployment, status) {
         let reason = condition::NEW_REPLICA_SET_AVAILABLE;
-        util::set_condition(&mut status.conditions, progressing(true, reason, "has successfully progressed."));
+        if !util::has_condition(&status.conditions, condition::PROGRESSING, ConditionStatus::True, reason) {
+            util::set_condition(&mut status.conditions, progressing(true, reason, "has successfully progressed."));
+        }
     } else if util::is_progressing(deployment, status) {
         // Unlike other conditions this one is written again with an equal reason: its update time is what the deadline
         // counts from.

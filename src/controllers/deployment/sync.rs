@@ -207,8 +207,9 @@ impl Sync<'_, '_> {
             changed.spec.min_ready_seconds = min_ready_seconds;
             return self.update_replica_set(changed);
         }
-        let own_revision = existing.meta.annotations.get_str(util::REVISION).cloned().unwrap_or_default();
-        let mut needs_update = self.set_revision(&own_revision);
+        let own_revision = existing.meta.annotations.iter().find(|(key, _)| *key == util::REVISION).cloned();
+        let (key, revision) = own_revision.unwrap_or_else(|| (util::REVISION.into(), Name::EMPTY));
+        let mut needs_update = self.set_revision(key, &revision);
         let is_unjudged = find_condition(&self.deployment.status.conditions, condition::PROGRESSING).is_none();
         if is_unjudged && util::has_progress_deadline(&self.deployment) {
             let message = format!("Found new replica set \"{}\"", existing.meta.name);
@@ -244,7 +245,7 @@ impl Sync<'_, '_> {
             let message = format!("Scaled up replica set {} from 0 to {replicas}", created.meta.name);
             self.journal.event(EventType::Normal, "ScalingReplicaSet", message);
         }
-        let mut needs_update = self.set_revision(&revision.to_string().into());
+        let mut needs_update = self.set_revision(util::REVISION.into(), &revision.to_string().into());
         if is_new && util::has_progress_deadline(&self.deployment) {
             let message = format!("Created new replica set \"{}\"", created.meta.name);
             self.set_progressing(ConditionStatus::True, condition::NEW_REPLICA_SET, message);
@@ -291,7 +292,7 @@ impl Sync<'_, '_> {
 
     fn new_replica_set(&self, old: &[Rc<ReplicaSet>], revision: i64) -> ReplicaSet {
         let Deployment { meta, spec, status, .. } = &self.deployment;
-        let hash = util::template_hash(&spec.template.source, status.collision_count);
+        let hash = util::template_hash(&spec.template, status.collision_count);
         let labels = spec.template.labels.with(util::TEMPLATE_HASH, hash.as_str());
         let mut name = meta.name.as_str().to_string();
         name.truncate(MAX_NAME_LENGTH - hash.len() - 1);
@@ -317,12 +318,13 @@ impl Sync<'_, '_> {
         }
     }
 
-    fn set_revision(&mut self, revision: &Name) -> bool {
+    /// `key` is that of the annotation.
+    fn set_revision(&mut self, key: Name, revision: &Name) -> bool {
         let annotations = &mut self.deployment.meta.annotations;
-        if annotations.get_str(util::REVISION).unwrap_or(&Name::EMPTY) == revision {
+        if annotations.get(&key).unwrap_or(&Name::EMPTY) == revision {
             return false;
         }
-        *annotations = annotations.with(util::REVISION, revision.clone());
+        *annotations = annotations.with(key, revision.clone());
         true
     }
 
@@ -365,8 +367,8 @@ impl Sync<'_, '_> {
 
     /// PUT of the Deployment's status (and annotations) as the sync has changed them.
     pub fn write_deployment_status(&mut self) -> Result<(), Stop> {
-        let request = self.status_request();
-        self.journal.object(request).map(|_| ())
+        let deployment = &self.deployment;
+        self.journal.object_with(|| Request::UpdateStatus(deployment.clone().into())).map(|_| ())
     }
 
     fn status_request(&self) -> Request {

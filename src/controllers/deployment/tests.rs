@@ -13,19 +13,15 @@ use crate::model::api::Reason;
 use crate::model::time::SECOND_NS;
 use crate::model::{
     ApiError, ConditionStatus, Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, IntOrPercent, Key,
-    Kind, Labels, Meta, OwnerReference, PodTemplate, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, Rv, Selector, Span,
-    Time, find_condition,
+    Kind, Labels, Meta, OwnerReference, PodSpec, PodTemplate, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, Rv,
+    Selector, Span, Time, find_condition,
 };
 
 const START: Time = Time(1_000 * SECOND_NS);
 
 fn template(image: &str) -> Rc<PodTemplate> {
-    Rc::new(PodTemplate {
-        labels: Labels::NONE.with("app", "web"),
-        annotations: Labels::NONE,
-        spec: Rc::default(),
-        source: Rc::new(json!({ "spec": { "containers": [{ "image": image }] } })),
-    })
+    let source = json!({ "spec": { "containers": [{ "image": image }] } });
+    Rc::new(PodTemplate::new(Labels::NONE.with("app", "web"), Labels::NONE, PodSpec::default(), source))
 }
 
 fn deployment(replicas: i32) -> Deployment {
@@ -196,10 +192,11 @@ fn a_rollback_keeps_the_old_revision_in_the_history() {
 
 #[test]
 fn the_template_hash_ignores_the_order_of_keys_and_heeds_collisions() {
-    let (a, b) = (json!({ "x": 1, "y": [2, 3] }), json!({ "y": [2, 3], "x": 1 }));
+    let of = |source| PodTemplate::new(Labels::NONE, Labels::NONE, PodSpec::default(), source);
+    let (a, b) = (of(json!({ "x": 1, "y": [2, 3] })), of(json!({ "y": [2, 3], "x": 1 })));
     assert_eq!(util::template_hash(&a, None), util::template_hash(&b, None));
     assert_ne!(util::template_hash(&a, None), util::template_hash(&a, Some(1)));
-    assert_ne!(util::template_hash(&json!([1, 2]), None), util::template_hash(&json!([2, 1]), None));
+    assert_ne!(util::template_hash(&of(json!([1, 2])), None), util::template_hash(&of(json!([2, 1])), None));
     assert_eq!(util::template_hash(&a, None).len(), 10);
 }
 
@@ -219,7 +216,7 @@ fn a_first_sync_conflicts_with_itself() {
         (statuses == 2).then(|| Err(ApiError::new(Reason::Conflict, "the object has been modified")))
     });
     assert_eq!(outcome, Outcome::error("the object has been modified"));
-    let name = format!("web-{}", util::template_hash(&template("v1").source, None));
+    let name = format!("web-{}", util::template_hash(&template("v1"), None));
     let expected = [
         format!("create replicaset/{name}"),
         format!("event ScalingReplicaSet: Scaled up replica set {name} from 0 to 3"),
@@ -240,7 +237,7 @@ fn a_name_that_the_cache_does_not_know_is_an_error() {
     let outcome = script.reconcile(&key(), taken);
     assert!(matches!(outcome, Outcome::Error { message, .. } if message.ends_with("not found")));
     // A stranger of that name in the cache is a collision: counted in the status, and an error too.
-    let name = format!("web-{}", util::template_hash(&template("v1").source, None));
+    let name = format!("web-{}", util::template_hash(&template("v1"), None));
     let stranger = ReplicaSet { meta: Meta::named("default", name.as_str()), ..replica_set("x", "v1", 1, 1) };
     script.log.clear();
     script.deliver(stranger);
@@ -276,7 +273,7 @@ fn a_rollout_goes_step_by_step() {
     script.deliver(deployment(4));
     script.deliver(annotated(replica_set("web-old", "v0", 4, 4), 1, 4, 5));
     script.reconcile(&key(), |_| None);
-    let name = format!("web-{}", util::template_hash(&template("v1").source, None));
+    let name = format!("web-{}", util::template_hash(&template("v1"), None));
     assert_eq!(script.log[1], format!("event ScalingReplicaSet: Scaled up replica set {name} from 0 to 1"));
     script.log.clear();
     script.deliver(annotated(replica_set(&name, "v1", 1, 0), 2, 4, 5));

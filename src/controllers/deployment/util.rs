@@ -4,11 +4,13 @@
 
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use super::fenceposts;
 use crate::model::name::hash_text;
 use crate::model::{
-    Condition, ConditionStatus, Deployment, DeploymentStatus, DeploymentStrategy, Labels, Meta, Name, ReplicaSet, Span,
-    Time, find_condition,
+    Condition, ConditionStatus, Deployment, DeploymentStatus, DeploymentStrategy, Labels, Meta, Name, PodTemplate,
+    ReplicaSet, Span, Time, find_condition,
 };
 
 /// Number of a rollout, on a Deployment and its ReplicaSets.
@@ -176,8 +178,24 @@ pub fn find_new<'a>(deployment: &Deployment, by_creation: &'a [Rc<ReplicaSet>]) 
     let template = &deployment.spec.template;
     by_creation.iter().find(|set| {
         let own = &set.spec.template;
-        Rc::ptr_eq(own, template) || Rc::ptr_eq(&own.source, &template.source) || own.source == template.source
+        Rc::ptr_eq(own, template)
+            || Rc::ptr_eq(&own.source, &template.source)
+            || (own.source_hash == template.source_hash && is_same(&own.source, &template.source))
     })
+}
+
+/// Whether two JSON values are equal. Keys mostly stand in the same order: they are looked up only where they do not.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Object(one), Value::Object(other)) => {
+            let in_order = || one.iter().zip(other).all(|((a, of_a), (b, of_b))| a == b && is_same(of_a, of_b));
+            one.len() == other.len() && (in_order() || (!one.keys().eq(other.keys()) && a == b))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| is_same(a, b))
+        }
+        _ => a == b,
+    }
 }
 
 /// Whether the Deployment has a deadline for progress.
@@ -215,6 +233,12 @@ pub fn set_condition(conditions: &mut Vec<Condition>, mut new: Condition) {
     }
     remove_condition(conditions, new.condition_type.as_str());
     conditions.push(new);
+}
+
+/// Whether [`set_condition`] leaves everything as it is, for a condition of this type, status and reason.
+pub fn has_condition(conditions: &[Condition], condition_type: &str, status: ConditionStatus, reason: &str) -> bool {
+    let current = find_condition(conditions, condition_type);
+    current.is_some_and(|current| current.status == status && current.reason == reason)
 }
 
 /// Takes the condition of this type out.
@@ -259,9 +283,9 @@ pub fn has_timed_out(deployment: &Deployment, status: &DeploymentStatus, now: Ti
 /// The label value for a template: ten characters.
 ///
 /// DIVERGES: upstream hashes a dump of Go structures; the names of ReplicaSets and pods differ, nothing else.
-pub fn template_hash(template: &serde_json::Value, collision_count: Option<i32>) -> String {
+pub fn template_hash(template: &PodTemplate, collision_count: Option<i32>) -> String {
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut hash = hash_value(template);
+    let mut hash = template.source_hash;
     if let Some(count) = collision_count {
         hash = hash_text(&format!("{hash:x}/{count}"));
     }
@@ -274,15 +298,16 @@ pub fn template_hash(template: &serde_json::Value, collision_count: Option<i32>)
         .collect()
 }
 
-/// A hash of a JSON value that does not depend on the order of keys.
-fn hash_value(value: &serde_json::Value) -> u64 {
-    match value {
-        serde_json::Value::Object(fields) => fields
-            .iter()
-            .fold(1, |all, (key, value)| all ^ hash_text(&format!("{:x}:{:x}", hash_text(key), hash_value(value)))),
-        serde_json::Value::Array(items) => {
-            items.iter().fold(2, |all, item| hash_text(&format!("{all:x},{:x}", hash_value(item))))
-        }
-        plain => hash_text(&plain.to_string()),
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn templates_are_the_same_by_value_in_any_order() {
+        let [a, b, c] =
+            [json!({"a": [1, {"b": 2}], "c": 3}), json!({"c": 3, "a": [1, {"b": 2}]}), json!({"a": [1], "c": 3})];
+        assert!(is_same(&a, &a.clone()) && is_same(&a, &b) && !is_same(&a, &c) && !is_same(&c, &json!({"a": [1]})));
     }
 }

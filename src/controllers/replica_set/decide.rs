@@ -142,16 +142,11 @@ pub fn requeue_after(written: &ReplicaSet, active: &[Rc<Pod>], computed_at: Time
 mod tests {
     use super::*;
     use crate::model::time::SECOND_NS;
-    use crate::model::{Labels, PodTemplate, ReplicaSetSpec, Selector};
+    use crate::model::{Labels, PodSpec, PodTemplate, ReplicaSetSpec, Selector};
 
     fn replica_set(replicas: i32, min_ready_seconds: i32) -> ReplicaSet {
         let labels = Labels::NONE.with("app", "web");
-        let template = PodTemplate {
-            labels: labels.clone(),
-            annotations: Labels::NONE,
-            spec: Rc::default(),
-            source: Rc::new(serde_json::json!({})),
-        };
+        let template = PodTemplate::new(labels.clone(), Labels::NONE, PodSpec::default(), serde_json::json!({}));
         ReplicaSet {
             meta: Meta { uid: "u1".into(), generation: 1, ..Meta::named("default", "web") },
             spec: ReplicaSetSpec {

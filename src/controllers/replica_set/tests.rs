@@ -9,18 +9,13 @@ use crate::controllers::consistency::Consistency;
 use crate::controllers::double_for_tests::Script;
 use crate::model::api::Reason;
 use crate::model::{
-    ApiError, Deletion, Key, Kind, Labels, Meta, Pod, PodTemplate, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus,
-    Request, Rv, Selector, Span, Time,
+    ApiError, Deletion, Key, Kind, Labels, Meta, Pod, PodSpec, PodTemplate, ReplicaSet, ReplicaSetSpec,
+    ReplicaSetStatus, Request, Rv, Selector, Span, Time,
 };
 
 fn replica_set(replicas: i32) -> ReplicaSet {
     let labels = Labels::NONE.with("app", "web");
-    let template = PodTemplate {
-        labels: labels.clone(),
-        annotations: Labels::NONE,
-        spec: Rc::default(),
-        source: Rc::new(serde_json::json!({})),
-    };
+    let template = PodTemplate::new(labels.clone(), Labels::NONE, PodSpec::default(), serde_json::json!({}));
     ReplicaSet {
         meta: Meta {
             uid: "u1".into(),

@@ -298,7 +298,7 @@ fn real_name(name: &str, input: &Value) -> Result<String, String> {
     let object = in_default_namespace(found.ok_or_else(|| format!("no deployment makes {name}"))?.clone());
     let object = codec::decode(&object).map_err(|problems| format!("{problems:?}"))?;
     let deployment = object.as_deployment().expect("a manifest of a Deployment");
-    Ok(format!("{owner}-{}-{number}", template_hash(&deployment.spec.template.source, None)))
+    Ok(format!("{owner}-{}-{number}", template_hash(&deployment.spec.template, None)))
 }
 
 /// Which requests a fault meets: those of an actor, or of a process.

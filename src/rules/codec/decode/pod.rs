@@ -75,7 +75,7 @@ fn template_at(mut source: Value, problems: &mut Problems) -> PodTemplate {
     // The typed labels keep the template's hash, which pods carry.
     let (labels, annotations) = (pairs("labels"), pairs("annotations"));
     normalise_template(&mut source);
-    PodTemplate { labels, annotations, spec: Rc::new(spec), source: Rc::new(source) }
+    PodTemplate::new(labels, annotations, spec, source)
 }
 
 /// Makes two templates that mean the same equal as JSON: no nulls, no empty lists, no creation time, no hash label, keys
