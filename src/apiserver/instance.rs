@@ -5,8 +5,9 @@ use crate::model::{Answer, ApiError, ApiResult, Cause, Key, Kind, Kinds, Map, Na
 use crate::rules::admission::AdmittedSpecs;
 
 use super::etcd::{Etcd, LogEntry};
+use super::label_patch::Settled;
 use super::naming::Naming;
-use super::watch::{self, Watch, WatchEnd, WatchEvent, WatchId};
+use super::watch::{self, EventKind, Watch, WatchEnd, WatchEvent, WatchId};
 
 /// Where etcd and its one instance are kept together.
 #[derive(Clone, Debug)]
@@ -14,7 +15,9 @@ pub struct ApiServer {
     pub(super) etcd: Etcd,
     pub(super) naming: Naming,
     pub(super) admitted_specs: AdmittedSpecs,
-    watches: Map<WatchId, Watch>,
+    pub(super) settled: Settled,
+    /// In the order they were opened, which is that of their ids.
+    watches: Vec<Watch>,
     next_watch: u64,
     /// The kinds it serves.
     pub kinds: Kinds,
@@ -34,6 +37,8 @@ pub struct NextEntry {
     pub rv: Rv,
     /// How many writes of its object came before, where they are counted.
     pub nth: u32,
+    /// What the client is told of it.
+    pub event_type: EventKind,
 }
 
 impl ApiServer {
@@ -43,7 +48,8 @@ impl ApiServer {
             etcd: if naming.is_by_counter() { Etcd::with_counted_writes() } else { Etcd::new() },
             naming,
             admitted_specs: AdmittedSpecs::default(),
-            watches: Map::default(),
+            settled: Settled::default(),
+            watches: Vec::new(),
             next_watch: 1,
             kinds: Kinds::default(),
             pod_limit: None,
@@ -157,7 +163,7 @@ impl ApiServer {
             missing_since: None,
             lost: Map::default(),
         };
-        self.watches.insert(id, watch);
+        self.watches.push(watch);
         Ok(id)
     }
 
@@ -166,20 +172,21 @@ impl ApiServer {
         let revision = self.etcd.revision();
         let items = self.list(kind, None, &selector);
         let id = self.open_watch(owner, kind, selector, revision).expect("the newest version is in the window");
-        self.watches.get_mut(&id).expect("just opened").initial = Some((items, revision));
+        self.watch_mut(id).expect("just opened").initial = Some((items, revision));
         id
     }
 
     /// A watch is to end behind what was committed so far; an end that is already planned stays.
     pub fn end_watch(&mut self, id: WatchId, error: Option<Reason>, cause: Cause) {
-        let Some(watch) = self.watches.get_mut(&id) else { return };
+        let Some(place) = self.place_of(id) else { return };
+        let watch = &mut self.watches[place];
         let before = self.etcd.log_end(watch.kind);
         watch.end.get_or_insert(WatchEnd { before, error, cause });
     }
 
     /// The end of a watch whose client was sent all that came before it.
     pub fn reached_end(&mut self, id: WatchId) -> Option<WatchEnd> {
-        let end = self.watches.get(&id)?.end?;
+        let end = self.watch(id)?.end?;
         self.next_entry(id).is_none().then_some(end)
     }
 
@@ -190,24 +197,24 @@ impl ApiServer {
 
     /// A watch's client is told nothing more: its stream has ended, or nothing arrives on it.
     pub fn detach_watch(&mut self, id: WatchId) {
-        let Some(watch) = self.watches.get_mut(&id) else { return };
+        let Some(watch) = self.watch_mut(id) else { return };
         let missing_since = watch.missing_since;
         (watch.end, watch.initial, watch.detached, watch.pending) = (None, None, true, true);
         (watch.deadline, watch.next_bookmark) = (Time::FAR_FUTURE, Time::FAR_FUTURE);
         let missed = self.next_entry(id).map(|entry| entry.committed_at);
-        self.watches.get_mut(&id).expect("just seen").missing_since = missing_since.or(missed);
+        self.watch_mut(id).expect("just seen").missing_since = missing_since.or(missed);
     }
 
     /// A new watch takes the place of the informer's last one, and misses what that missed: what is not replayed, or all
     /// of it until its beginning has arrived.
     pub fn take_place(&mut self, id: WatchId) {
-        let new = self.watches.get(&id).expect("just opened");
+        let new = self.watch(id).expect("just opened");
         // More than one: the answer to a WATCH was lost, and its client asked again.
         let of_same = |watch: &&Watch| watch.id != id && watch.owner == new.owner && watch.kind == new.kind;
-        let replaced: Vec<WatchId> = self.watches.values().filter(of_same).map(|watch| watch.id).collect();
+        let replaced: Vec<WatchId> = self.watches.iter().filter(of_same).map(|watch| watch.id).collect();
         for old in replaced {
-            let old = self.watches.shift_remove(&old).expect("just found");
-            let new = self.watches.get_mut(&id).expect("just opened");
+            let old = self.watches.remove(self.place_of(old).expect("just found"));
+            let new = self.watch_mut(id).expect("just opened");
             if new.initial.is_some() {
                 let missed = old.missing_since.into_iter().chain(old.lost.into_values());
                 new.missing_since = new.missing_since.into_iter().chain(missed).min();
@@ -221,7 +228,7 @@ impl ApiServer {
     pub fn listed_while_detached(&mut self, owner: (usize, u64), kind: Kind) {
         let end = self.etcd.log_end(kind);
         let of_same = |watch: &&mut Watch| watch.detached && watch.owner == owner && watch.kind == kind;
-        if let Some(watch) = self.watches.values_mut().find(of_same) {
+        if let Some(watch) = self.watches.iter_mut().find(of_same) {
             (watch.missing_since, watch.cursor) = (None, end);
             watch.lost.clear();
         }
@@ -229,17 +236,23 @@ impl ApiServer {
 
     /// Closes a watch.
     pub fn close_watch(&mut self, id: WatchId) {
-        self.watches.shift_remove(&id);
+        if let Some(place) = self.place_of(id) {
+            self.watches.remove(place);
+        }
+    }
+
+    fn place_of(&self, id: WatchId) -> Option<usize> {
+        self.watches.binary_search_by_key(&id.0, |watch| watch.id.0).ok()
     }
 
     /// An open watch.
     pub fn watch(&self, id: WatchId) -> Option<&Watch> {
-        self.watches.get(&id)
+        self.place_of(id).map(|place| &self.watches[place])
     }
 
     /// An open watch, to change what the loop keeps there.
     pub fn watch_mut(&mut self, id: WatchId) -> Option<&mut Watch> {
-        self.watches.get_mut(&id)
+        self.place_of(id).map(|place| &mut self.watches[place])
     }
 
     /// How many watches are open.
@@ -249,12 +262,12 @@ impl ApiServer {
 
     /// All open watches, in the order they were opened.
     pub fn watches(&self) -> impl Iterator<Item = &Watch> {
-        self.watches.values()
+        self.watches.iter()
     }
 
     /// The watches of a kind that have no delivery scheduled, in the order they were opened. There was a change.
     pub fn idle_watches(&mut self, kind: Kind, into: &mut Vec<WatchId>) {
-        for watch in self.watches.values_mut().filter(|watch| watch.kind == kind) {
+        for watch in self.watches.iter_mut().filter(|watch| watch.kind == kind) {
             if !watch.pending {
                 into.push(watch.id);
             } else if watch.detached && watch.missing_since.is_none() {
@@ -268,13 +281,14 @@ impl ApiServer {
 
     /// Moves a watch past entries it does not see; the next one it sees, if there is one.
     pub fn next_entry(&mut self, id: WatchId) -> Option<NextEntry> {
-        let watch = self.watches.get_mut(&id)?;
+        let place = self.place_of(id)?;
+        let watch = &mut self.watches[place];
         while let Some(entry) = self.etcd.log_entry(watch.kind, watch.cursor) {
             if watch.end.is_some_and(|end| watch.cursor >= end.before) {
                 return None;
             }
-            if watch::visible(entry, &watch.selector).is_some() {
-                return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv, nth: entry.nth });
+            if let Some(event_type) = watch::visible(entry, &watch.selector) {
+                return Some(NextEntry { committed_at: entry.committed_at, rv: entry.rv, nth: entry.nth, event_type });
             }
             watch.cursor += 1;
         }
@@ -291,25 +305,25 @@ impl ApiServer {
 
     /// When the watch's next entry is ready, given its own delay: never before the one delivered last.
     pub fn ready_at(&self, id: WatchId, undisturbed: Time) -> Time {
-        self.watches.get(&id).map_or(undisturbed, |watch| undisturbed.max(watch.last_ready))
+        self.watch(id).map_or(undisturbed, |watch| undisturbed.max(watch.last_ready))
     }
 
-    /// Takes the watch's next entry, which is ready at `ready`.
-    pub fn take_entry(&mut self, id: WatchId, ready: Time) -> Option<WatchEvent> {
-        self.next_entry(id)?;
-        let watch = self.watches.get_mut(&id)?;
+    /// Takes the watch's `next` entry, as [`ApiServer::next_entry`] has just given it, which is ready at `ready`.
+    pub fn take_entry(&mut self, id: WatchId, next: &NextEntry, ready: Time) -> Option<WatchEvent> {
+        let place = self.place_of(id)?;
+        let watch = &mut self.watches[place];
         let entry: &LogEntry = self.etcd.log_entry(watch.kind, watch.cursor)?;
-        let event_type = watch::visible(entry, &watch.selector)?;
+        debug_assert_eq!(entry.rv, next.rv);
         watch.cursor += 1;
         watch.last_ready = ready;
-        Some(watch::event_of(entry, event_type))
+        Some(watch::event_of(entry, next.event_type))
     }
 
     /// Forgets log entries that every open watch has passed and no new one may begin with.
     pub fn trim_logs(&mut self) {
         let kinds: Vec<Kind> = self.etcd.kinds().collect();
         for kind in kinds {
-            let open = self.watches.values().filter(|watch| watch.kind == kind && !watch.detached);
+            let open = self.watches.iter().filter(|watch| watch.kind == kind && !watch.detached);
             let slowest = open.map(|watch| watch.cursor).min();
             self.etcd.compact(kind, slowest.unwrap_or(self.etcd.log_end(kind)));
         }

@@ -10,6 +10,7 @@ pub mod etcd;
 pub mod executor;
 pub mod flow_control;
 pub mod instance;
+mod label_patch;
 pub mod naming;
 mod pods;
 pub mod settings;

@@ -65,7 +65,8 @@ impl Server {
     /// What a watch is sent: type, grace and end of a deletion, generation.
     fn events(&mut self, id: super::WatchId) -> Vec<String> {
         let mut texts = Vec::new();
-        while let Some(event) = self.api.take_entry(id, Time(0)) {
+        while let Some(next) = self.api.next_entry(id) {
+            let event = self.api.take_entry(id, &next, Time(0)).unwrap();
             let meta = event.object.meta();
             let deletion = meta.deletion.map(|d| format!(" {}@{}", d.grace_seconds, d.at.0 / 1_000_000_000));
             texts.push(format!("{}{} g{}", event.event_type.as_str(), deletion.unwrap_or_default(), meta.generation));
@@ -427,7 +428,8 @@ fn an_object_that_leaves_is_sent_with_its_old_content_and_the_new_version() {
     let labels = selector_text::parse_labels("app=a").unwrap();
     let watch = server.watch(Kind::Pod, ObjectSelector { labels, ..ObjectSelector::everything() });
     let changed = server.merge(&pod_key(), json!({"metadata": {"labels": {"app": "b"}}})).unwrap();
-    let event = server.api.take_entry(watch, Time(0)).unwrap();
+    let next = server.api.next_entry(watch).unwrap();
+    let event = server.api.take_entry(watch, &next, Time(0)).unwrap();
     assert_eq!(event.object.meta().labels.get_str("app").map(Name::as_str), Some("a"));
     assert_eq!(event.object.meta().resource_version, changed.meta().resource_version);
 }

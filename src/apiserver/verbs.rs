@@ -247,27 +247,39 @@ impl ApiServer {
                 };
                 self.commit_status(&stored, merged.into(), writer)
             }
-            (Patch::Merge(value), _) => self.patch_manifest(&stored, |base| Ok(patch::merge(base, value)), writer),
             (Patch::Strategic(_), Object::Custom(_)) => Err(no_strategic_patch()),
-            (Patch::Strategic(value), _) => {
-                self.patch_manifest(&stored, |base| patch::strategic_merge(base, value), writer)
+            (Patch::Merge(value) | Patch::Strategic(value), _) => {
+                let is_strategic = matches!(patch, Patch::Strategic(_));
+                let merged = match self.settled.patched(&stored, value) {
+                    Some(merged) => {
+                        debug_assert_eq!(self.patched(&stored, value, is_strategic).as_ref(), Ok(&merged));
+                        merged
+                    }
+                    None => {
+                        let merged = self.patched(&stored, value, is_strategic)?;
+                        self.settled.learn(&stored, &merged, value);
+                        merged
+                    }
+                };
+                self.commit_change(&stored, merged, writer)
             }
             _ => Err(ApiError::new(Reason::BadRequest, format!("this patch does not apply to {key}"))),
         }
     }
 
     /// Applies a patch to the object's JSON and types the result again.
-    fn patch_manifest(
-        &mut self,
-        stored: &Object,
-        apply: impl FnOnce(&Value) -> Result<Value, String>,
-        writer: &mut Writer<'_>,
-    ) -> ApiResult {
+    fn patched(&self, stored: &Object, patch: &Value, is_strategic: bool) -> Result<Object, ApiError> {
         let base = codec::encode(stored);
-        let patched = apply(&base).map_err(|error| ApiError::new(Reason::BadRequest, error))?;
+        let patched = match is_strategic {
+            true => patch::strategic_merge(&base, patch).map_err(|error| ApiError::new(Reason::BadRequest, error))?,
+            false => patch::merge(&base, patch),
+        };
         check_identity(&base, &patched, stored)?;
-        let judged = judge_patched(stored.kind(), &base, &patched)?;
-        let mut merged = codec::decode_among(&judged, &self.kinds).map_err(|problems| {
+        let merged = match ManifestKind::of(stored.kind()) {
+            Some(kind) => codec::decode_judged(judge_patched(kind, &base, &patched)?, &self.kinds),
+            None => codec::decode_among(&patched, &self.kinds),
+        };
+        let mut merged = merged.map_err(|problems| {
             let texts: Vec<_> =
                 problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
             ApiError::new(Reason::Invalid, texts.join("; "))
@@ -277,7 +289,7 @@ impl ApiServer {
         if !spec_differs(stored, &merged) {
             keep_spec(&mut merged, stored);
         }
-        self.commit_change(stored, merged, writer)
+        Ok(merged)
     }
 
     fn delete(
@@ -457,8 +469,7 @@ fn check_uid(uid: &Uid, stored: &Object) -> Result<(), ApiError> {
 }
 
 /// The object that a patch makes, judged as an update of the stored one.
-fn judge_patched(kind: Kind, base: &Value, patched: &Value) -> Result<Value, ApiError> {
-    let Some(kind) = ManifestKind::of(kind) else { return Ok(patched.clone()) };
+fn judge_patched(kind: ManifestKind, base: &Value, patched: &Value) -> Result<Value, ApiError> {
     // Classes and quotas play no part in updates of what is simulated.
     let around = Surroundings { any_namespace: true, ..Surroundings::default() };
     manifest::update(kind, base, patched, Subresource::Main, &around).map_err(|refusal| {
@@ -581,14 +592,14 @@ fn check_finalizers(merged: &Object, stored: &Object) -> Result<(), ApiError> {
 
 /// Metadata that only the server changes.
 fn keep_server_fields(merged: &mut Object, stored: &Object) {
-    let from = stored.meta().clone();
+    let from = stored.meta();
     let meta = merged.meta_mut();
     meta.resource_version = from.resource_version;
-    meta.uid = from.uid;
+    meta.uid = from.uid.clone();
     meta.creation = from.creation;
     meta.generation = from.generation;
     meta.deletion = from.deletion;
-    meta.generate_name = from.generate_name;
+    meta.generate_name = from.generate_name.clone();
 }
 
 fn keep_status(merged: &mut Object, stored: &Object) {

@@ -46,7 +46,7 @@ impl World {
     /// When an entry reaches a watch: commit plus the watch's delay, never before an earlier one or before the client has
     /// the stream open.
     pub(super) fn ready_at(&mut self, id: WatchId, entry: &NextEntry) -> Time {
-        let NextEntry { committed_at, rv, nth } = *entry;
+        let NextEntry { committed_at, rv, nth, .. } = *entry;
         let watch = self.api.watch(id).expect("an open watch");
         let (process, kind, open_since) = (watch.owner.0, watch.kind, watch.open_since);
         let owner = &self.processes[process];
@@ -90,7 +90,7 @@ impl World {
                 self.calendar.schedule(ready, Nature::Work, Event::WatchBatch(id));
                 break;
             }
-            if let Some(event) = self.api.take_entry(id, ready) {
+            if let Some(event) = self.api.take_entry(id, &next, ready) {
                 self.watch_event(id, process, event);
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::apiserver::WatchId;
 use crate::apiserver::instance::NextEntry;
+use crate::apiserver::watch::EventKind;
 use crate::engine::calendar::Nature;
 use crate::model::api::Reason;
 use crate::model::record::Detail;
@@ -94,7 +95,8 @@ impl World {
                 self.calendar.schedule(now + lag, Nature::Work, Event::WatchBatch(id));
             }
             StreamModel::Recording => {
-                let at = self.ready_at(id, &NextEntry { committed_at: now, rv: version, nth: 0 });
+                let at = self
+                    .ready_at(id, &NextEntry { committed_at: now, rv: version, nth: 0, event_type: EventKind::Added });
                 self.calendar.schedule(at, Nature::Work, Event::WatchBatch(id));
             }
         }

@@ -9,7 +9,7 @@ pub(in crate::rules) mod json;
 
 pub mod strict;
 
-pub use decode::{FieldProblem, decode, decode_among};
+pub use decode::{FieldProblem, decode, decode_among, decode_judged};
 pub use encode::encode;
 
 #[cfg(test)]

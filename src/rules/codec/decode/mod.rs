@@ -51,12 +51,7 @@ pub fn decode(manifest: &Value) -> Result<Object, Vec<FieldProblem>> {
 /// Those of [`decode()`].
 pub fn decode_among(manifest: &Value, kinds: &Kinds) -> Result<Object, Vec<FieldProblem>> {
     let mut problems = Problems::default();
-    let word = |key: &str| manifest.get(key).and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = kinds.from_manifest(word("apiVersion"), word("kind")) else {
-        let message = format!("no matches for kind {:?} in version {:?}", word("kind"), word("apiVersion"));
-        problems.add("kind", message);
-        return Err(problems.0);
-    };
+    let kind = kind_of(manifest, kinds)?;
     let mut value = manifest.clone();
     let Some(manifest_kind) = ManifestKind::of(kind) else {
         let object = custom::custom(kind, &value, &mut problems);
@@ -69,9 +64,36 @@ pub fn decode_among(manifest: &Value, kinds: &Kinds) -> Result<Object, Vec<Field
         return Err(problems.0);
     }
     readout.tidy(&mut value);
+    decode_read(kind, value, kinds)
+}
+
+/// As [`decode_among()`], for what [`crate::rules::manifest::update`] has made of a stored object's JSON: its keys and types
+/// have been looked at, and its status is the stored one.
+///
+/// # Errors
+/// Those of [`decode()`].
+pub fn decode_judged(judged: Value, kinds: &Kinds) -> Result<Object, Vec<FieldProblem>> {
+    let check = cfg!(debug_assertions).then(|| decode_among(&judged, kinds));
+    let object = decode_read(kind_of(&judged, kinds)?, judged, kinds);
+    debug_assert!(check.is_none_or(|check| check == object), "what was judged needs no second look");
+    object
+}
+
+fn kind_of(manifest: &Value, kinds: &Kinds) -> Result<Kind, Vec<FieldProblem>> {
+    let word = |key: &str| manifest.get(key).and_then(Value::as_str).unwrap_or_default();
+    kinds.from_manifest(word("apiVersion"), word("kind")).ok_or_else(|| {
+        let message = format!("no matches for kind {:?} in version {:?}", word("kind"), word("apiVersion"));
+        vec![FieldProblem { path: "kind".into(), message }]
+    })
+}
+
+/// The object of a manifest of a built-in kind whose keys and types are right.
+fn decode_read(kind: Kind, mut value: Value, kinds: &Kinds) -> Result<Object, Vec<FieldProblem>> {
+    let mut problems = Problems::default();
+    let manifest_kind = ManifestKind::of(kind).expect("a built-in kind");
     json::drop_nulls(&mut value);
     defaults::apply(manifest_kind, &mut value);
-    let object = decode_kind(kind, &value, &mut problems);
+    let object = decode_kind(kind, &mut value, &mut problems);
     match object {
         Some(mut object) if problems.0.is_empty() => {
             meta::name_custom_owners(&mut object, &value, kinds);
@@ -81,14 +103,20 @@ pub fn decode_among(manifest: &Value, kinds: &Kinds) -> Result<Object, Vec<Field
     }
 }
 
-fn decode_kind(kind: Kind, value: &Value, problems: &mut Problems) -> Option<Object> {
+fn decode_kind(kind: Kind, value: &mut Value, problems: &mut Problems) -> Option<Object> {
     Some(match kind {
         Kind::Namespace => node::namespace(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Node => node::node(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Pod => pod::pod(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Event => node::event(&typed(value, problems)?, problems)?.into(),
-        Kind::ReplicaSet => workload::replica_set(&typed(value, problems)?, value, source_of(value), problems)?.into(),
-        Kind::Deployment => workload::deployment(&typed(value, problems)?, value, source_of(value), problems)?.into(),
+        Kind::ReplicaSet => {
+            let typed = typed_without_template(value, problems)?;
+            workload::replica_set(&typed, value, source_of(value), problems)?.into()
+        }
+        Kind::Deployment => {
+            let typed = typed_without_template(value, problems)?;
+            workload::deployment(&typed, value, source_of(value), problems)?.into()
+        }
         Kind::Lease => node::lease(&typed(value, problems)?, problems).into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
@@ -109,4 +137,15 @@ fn source_of(value: &Value) -> Source {
 /// The value as one of the API's types, which have been checked before.
 fn typed<T: DeserializeOwned>(value: &Value, problems: &mut Problems) -> Option<T> {
     T::deserialize(value).map_err(|error| problems.add("", error.to_string())).ok()
+}
+
+/// As [`typed`], with an empty template: that is typed by itself.
+fn typed_without_template<T: DeserializeOwned>(value: &mut Value, problems: &mut Problems) -> Option<T> {
+    const TEMPLATE: &str = "/spec/template";
+    let template = value.pointer_mut(TEMPLATE).map(Value::take);
+    let typed = typed(value, problems);
+    if let (Some(template), Some(place)) = (template, value.pointer_mut(TEMPLATE)) {
+        *place = template;
+    }
+    typed
 }
