@@ -129,13 +129,13 @@ impl<R: Reconciler + 'static> QueueController<R> {
         self.record_later(key, delay, added, "rate limiter: in", ctx);
     }
 
-    fn record_later(&self, key: Key, delay: Span, added: AddedLater<Cause>, word: &str, ctx: &mut Context<'_>) {
+    fn record_later(&self, key: Key, delay: Span, added: AddedLater<Cause>, word: &'static str, ctx: &mut Context<'_>) {
         let (action, detail) = match added {
             AddedLater::Now(Added::Coalesced { first }) | AddedLater::Coalesced { first, .. } => {
                 (Action::Coalesced, Detail::Record("first added by", first))
             }
             AddedLater::Now(_) => (Action::Enqueue, Detail::None),
-            AddedLater::Delayed { .. } => (Action::EnqueueAfter, Detail::from(format!("{word} {delay}"))),
+            AddedLater::Delayed { .. } => (Action::EnqueueAfter, Detail::Span(word, delay)),
             AddedLater::Refused => return,
         };
         ctx.out.record(action, Some(key), detail);

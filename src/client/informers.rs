@@ -182,15 +182,21 @@ impl Cache {
     /// Puts an object in; returns what it replaced.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
         let key = object.key();
-        let uid = controller_uid(&object);
-        let old = self.objects.insert(key.clone(), object);
-        self.is_sorted &= old.is_some();
-        match &old {
-            Some(old) if controller_uid(old) == uid => return Some(old.clone()),
-            Some(old) => self.unindex(&controller_uid(old), &key),
-            None => {}
+        let old = match self.objects.get_mut(&key) {
+            Some(stored) if controller_uid(stored) == controller_uid(&object) => {
+                return Some(std::mem::replace(stored, object));
+            }
+            Some(stored) => Some(std::mem::replace(stored, object.clone())),
+            None => {
+                self.objects.insert(key.clone(), object.clone());
+                self.is_sorted = false;
+                None
+            }
+        };
+        if let Some(old) = &old {
+            self.unindex(&owned_uid(old), &key);
         }
-        self.by_controller.entry(uid).or_default().insert(key);
+        self.by_controller.entry(owned_uid(&object)).or_default().insert(key);
         old
     }
 
@@ -199,7 +205,7 @@ impl Cache {
         // The order of `objects` shows nowhere: lists are sorted.
         let old = self.objects.swap_remove(key)?;
         self.is_sorted = false;
-        self.unindex(&controller_uid(&old), key);
+        self.unindex(&owned_uid(&old), key);
         Some(old)
     }
 
@@ -233,6 +239,11 @@ impl Cache {
     }
 }
 
-fn controller_uid(object: &Object) -> Uid {
-    object.meta().controller().map_or(Name::EMPTY, |owner| owner.uid.clone())
+fn controller_uid(object: &Object) -> Option<&Uid> {
+    object.meta().controller().map(|owner| &owner.uid)
+}
+
+/// What an object is indexed by: the uid of its controller, empty without one.
+fn owned_uid(object: &Object) -> Uid {
+    controller_uid(object).cloned().unwrap_or_default()
 }

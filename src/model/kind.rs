@@ -114,7 +114,7 @@ impl Kind {
     pub fn qualified_plural(self) -> String {
         let info = self.info();
         match info.api_version.rsplit_once('/') {
-            Some((group, _)) => format!("{}.{group}", info.plural),
+            Some((group, _)) => [info.plural, ".", group].concat(),
             None => info.plural.to_string(),
         }
     }

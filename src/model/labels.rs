@@ -33,9 +33,20 @@ impl Labels {
     }
 
     /// These pairs with `key` set to `value`.
-    pub fn with(&self, key: impl Into<Name>, value: impl Into<Name>) -> Labels {
-        let key = key.into();
-        self.iter().filter(|(k, _)| *k != key).cloned().chain([(key.clone(), value.into())]).collect()
+    pub fn with<K: AsRef<str> + Into<Name>>(&self, key: K, value: impl Into<Name>) -> Labels {
+        let pairs = self.0.as_deref().unwrap_or_default();
+        match pairs.binary_search_by(|(k, _)| k.as_str().cmp(key.as_ref())) {
+            Ok(place) => {
+                let mut pairs: Rc<[(Name, Name)]> = pairs.into();
+                Rc::get_mut(&mut pairs).expect("nobody else has it yet")[place].1 = value.into();
+                Labels(Some(pairs))
+            }
+            Err(place) => {
+                let (before, after) = pairs.split_at(place);
+                let new = [(key.into(), value.into())];
+                Labels(Some([before, &new[..], after].concat().into()))
+            }
+        }
     }
 
     /// These pairs without `key`.

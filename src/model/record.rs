@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cause, Key, Name, RecordId, Rv, Time};
+use super::{Cause, Key, Name, RecordId, Rv, Span, Time};
 
 /// What happened. The words are those of the trace's `action` column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -134,6 +134,8 @@ pub enum Detail {
     Words(&'static str),
     /// Words and a number, e.g. `worker 3`.
     Number(&'static str, i64),
+    /// Words and a span, e.g. `after 5ms`.
+    Span(&'static str, Span),
     /// Words and the record meant, e.g. `first added by` for a coalesced add.
     Record(&'static str, RecordId),
     /// Any text.
@@ -146,6 +148,7 @@ impl fmt::Display for Detail {
             Detail::None => Ok(()),
             Detail::Words(words) => f.write_str(words),
             Detail::Number(words, number) => write!(f, "{words} {number}"),
+            Detail::Span(words, span) => write!(f, "{words} {span}"),
             Detail::Record(words, id) => write!(f, "{words} {}", id.0),
             Detail::Text(text) => f.write_str(text.as_str()),
         }

@@ -35,10 +35,14 @@ impl World {
             Context { now, informers: &owner.informers, sensors: &self.plant, draws: &mut self.draws, out: &mut out };
         slot.component.handle(input, &mut context);
         self.next_record = out.next_record();
-        self.fresh_notes.append(&mut out.notes);
+        if !out.notes.is_empty() {
+            self.fresh_notes.append(&mut out.notes);
+        }
         self.take_records(process, component, &mut out);
-        for (cause, effect) in out.effects.drain(..) {
-            self.carry_out(process, component, cause, effect);
+        if !out.effects.is_empty() {
+            for (cause, effect) in out.effects.drain(..) {
+                self.carry_out(process, component, cause, effect);
+            }
         }
         self.outbox = out;
     }
@@ -48,6 +52,9 @@ impl World {
         let (begun, failed) = out.reconciles;
         self.counters.reconciles += begun;
         self.counters.retries += failed;
+        if out.records.is_empty() {
+            return;
+        }
         for mut record in out.records.drain(..) {
             record.time = now;
             record.process = self.processes[process].name.clone();

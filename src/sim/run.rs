@@ -146,11 +146,14 @@ impl World {
     }
 
     fn flush(&mut self, observer: &mut dyn Observer) {
-        for record in self.fresh.drain(..) {
-            observer.record(&record);
+        for record in &self.fresh {
+            observer.record(record);
         }
-        for note in self.fresh_notes.drain(..) {
-            observer.explained(self.calendar.now(), &note);
+        self.fresh.clear();
+        if !self.fresh_notes.is_empty() {
+            for note in self.fresh_notes.drain(..) {
+                observer.explained(self.calendar.now(), &note);
+            }
         }
     }
 

@@ -59,7 +59,7 @@ fn push_detail(row: &mut Vec<u8>, detail: &Detail) {
             row.push(b' ');
             push_u64(row, id.0);
         }
-        Detail::Number(..) | Detail::Record(..) => push_text(row, &detail.to_string()),
+        Detail::Number(..) | Detail::Span(..) | Detail::Record(..) => push_text(row, &detail.to_string()),
     }
 }
 
