@@ -13,7 +13,7 @@ use super::resolve::World;
 use super::settings::{Said, Settings};
 use super::static_pods;
 use super::yaml::Part;
-use crate::model::{ComponentGates, Distribution, Span};
+use crate::model::{ComponentGates, Distribution, Gate, Span};
 use crate::sim::plan::{
     CacheStart, ClockPlan, ComponentPlan, KubeletPlan, KubernetesVersion, ProcessPlan, QueuePlan, RateLimit,
     ResyncPlan, SchedulerPlan,
@@ -165,7 +165,7 @@ impl World<'_> {
         })
     }
 
-    pub(super) fn processes(&self, settings: &AllSettings) -> Vec<ProcessPlan> {
+    pub(super) fn processes(&self, settings: &AllSettings, gates: &ComponentGates) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);
         let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| {
@@ -221,10 +221,12 @@ impl World<'_> {
         let manager = ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) };
         let scheduler = process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client);
         // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
-        // release; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and releases.
+        // release unless its gate says so; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and
+        // releases.
         let manager_replicas = self.replicas(&plane.manager_replicas, FlagTable::ControllerManager, settings);
         let scheduler_replicas = self.replicas(&plane.scheduler_replicas, FlagTable::Scheduler, settings);
-        let mut processes = manager_replicas.processes(manager, (false, CacheStart::OnElection));
+        let releases = gates.controller_manager.is_on(Gate::ControllerManagerReleaseLeaderElectionLockOnExit);
+        let mut processes = manager_replicas.processes(manager, (releases, CacheStart::OnElection));
         processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
         processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));

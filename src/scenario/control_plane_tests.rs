@@ -66,6 +66,7 @@ fn flags_of_a_static_pod_are_settings_and_the_pod_is_none() {
         loaded.notices,
         [
             "--cluster-name, --v of kube-controller-manager have no effect in this version",
+            "the feature gate SchedulerPopFromBackoffQ has no effect on kube-controller-manager: it is read by kube-scheduler",
             "kube-system/pod/kube-controller-manager-a: settings of kube-controller-manager, which is no pod here",
         ]
     );

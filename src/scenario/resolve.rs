@@ -45,6 +45,7 @@ impl World<'_> {
         let (end, last) = self.end(&mut notices);
         let start_at = file.start_at.unwrap_or_else(|| timestamp::parse(defaults::START_AT).unwrap_or_default());
         let settings = self.settings(&mut notices);
+        let gates = self.gates(&settings);
         let commands = self.commands(start_at);
         let applied = self.applied_objects(&commands);
         let (objects, mut known) = self.objects(&applied, &mut notices);
@@ -71,12 +72,12 @@ impl World<'_> {
             latency: file.control_plane.api_server.latency(),
             process_latency: Vec::new(),
             api_server: file.control_plane.api_server.settings(&settings.api_server),
-            processes: self.processes(&settings).into_iter().chain(self.operator_processes(&known)).collect(),
+            processes: self.processes(&settings, &gates).into_iter().chain(self.operator_processes(&known)).collect(),
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last, &mut notices),
             expectations: self.expectations(last, &known),
-            gates: self.gates(&settings),
+            gates,
             model: file.model.options,
             admission_limit: None,
             transport: None,

@@ -1,7 +1,7 @@
 //! docs/components.md, written from the tables.
 
 use super::FlagTable;
-use super::gates::NOT_READ_YET;
+use super::gates::names_of_readers;
 use crate::model::Gate;
 use crate::sim::plan::KubernetesVersion;
 
@@ -70,12 +70,12 @@ pub fn markdown() -> String {
     text.push_str(
         "## Feature gates\n`--feature-gates=NAME=true,NAME=false`. Which gates there are, their defaults and whether they are locked \
          follows `spec.kubernetesVersion`: a gate that the version does not have, and another value of a locked one, are errors. \
-         `AllAlpha` and `AllBeta` set those of the table. Other real gates give a notice.\n\n| gate |",
+         `AllAlpha` and `AllBeta` set those of the table. Other real gates give a notice, as do those that the component does not read.\n\n| gate |",
     );
     for version in KubernetesVersion::ALL {
         text.push_str(&format!(" {} |", version.as_str()));
     }
-    text.push_str(" read here |\n| --- | --- | --- | --- | --- |\n");
+    text.push_str(" read by |\n| --- | --- | --- | --- | --- |\n");
     for gate in Gate::ALL {
         text.push_str(&format!("| `{}` |", gate.as_str()));
         for version in KubernetesVersion::ALL {
@@ -84,7 +84,7 @@ pub fn markdown() -> String {
             let locked = if state.is_some_and(|state| state.is_locked) { ", locked" } else { "" };
             text.push_str(&format!(" {word}{locked} |"));
         }
-        text.push_str(if NOT_READ_YET.contains(&gate) { " not yet |\n" } else { " yes |\n" });
+        text.push_str(&format!(" {} |\n", names_of_readers(gate)));
     }
     text.push_str(FILES);
     text
