@@ -4,7 +4,7 @@
 
 mod common;
 
-use kubesim::model::{Action, Gate, Record};
+use kubesim::model::{Action, Gate, Kind, Record};
 use kubesim::sim::Plan;
 
 const MANAGER: &str = "kube-controller-manager";
@@ -124,4 +124,41 @@ fn a_controller_manager_gives_its_lease_back_when_its_gate_says_so() {
     assert!(released < 4.5, "the next attempt: {released}");
     assert_eq!(gap("lease-kept-nevertheless", gate, "leaderElection: {releaseOnCancel: false}, "), kept);
     assert_eq!(gap("lease-all-alpha", "AllAlpha=true", ""), released);
+}
+
+/// A pod's create takes 3 s longer than its client waits. The client tells its caller after 1 s and sends nothing again; the
+/// controller tries anew; and then the first write is carried out nevertheless: a pod too many, which goes again.
+#[test]
+fn a_request_that_is_given_up_may_be_carried_out_nevertheless() {
+    let run = |name: &str, client: &str| {
+        let text = format!(
+            "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nmetadata: {{name: {name}}}\nspec:\n  duration: 2m\n  nodes: \
+             [{{count: 1, cpu: '8', memory: 8Gi}}]\n  controlPlane: {{controllerManager: {{{client}}}}}\n  timeline: [{{at: 30s, kubectl: \
+             'scale replicaset/a --replicas=3'}}]\n  faults: [{{at: 30s, slowRequests: {{from: kube-controller-manager/replicaset, \
+             verb: create, kind: Pod, by: 3s, count: 1}}}}]\n{}",
+            common::workload("ReplicaSet", "a", 2)
+        );
+        let plan = common::plan_of(name, &text);
+        let ran = common::run(&plan);
+        let of_pods = |action: Action| {
+            let pods = ran.records.iter().filter(|r| r.process == MANAGER && r.action == action);
+            let pods = pods.filter(|r| r.key.as_ref().is_some_and(|key| key.kind == Kind::Pod));
+            pods.map(|r| (r.time - plan.start_at).0 / 1_000_000).filter(|ms| *ms > 30_000).collect::<Vec<_>>()
+        };
+        let given_up = ran.records.iter().filter(|r| r.action == Action::Retry && r.process == MANAGER);
+        let given_up: Vec<String> = given_up.map(|r| r.detail.to_string()).collect();
+        let errors = count(&ran.records, MANAGER, Action::ReconcileError, "context deadline exceeded");
+        let pods = ran.world.api().truth().iter(Kind::Pod).count();
+        (given_up, errors, of_pods(Action::Create), of_pods(Action::Delete).len(), pods)
+    };
+    let (given_up, errors, creates, deletes, pods) = run("give-up", "client: {timeout: 1s}");
+    assert_eq!(given_up, ["given up: context deadline exceeded"]);
+    assert_eq!((errors, deletes, pods), (1, 1, 3));
+    // Sent at 30.016 s, when the new size was seen: given up at 31.016 s, and committed 3 s + 2 ms + 5 ms after it was sent. The
+    // failure goes into the status (2 ms, 5 ms, 5 ms until it is seen: 31.028 s), which wakes the controller: 7 ms to the pod.
+    assert_eq!(creates, [31_035, 33_023]);
+    for patient in ["", "client: {timeout: 0s}", "client: {timeout: 4s}"] {
+        let (given_up, errors, creates, deletes, pods) = run("patience", patient);
+        assert_eq!((given_up.len(), errors, creates.len(), deletes, pods), (0, 0, 1, 0, 3), "{patient}");
+    }
 }

@@ -218,8 +218,15 @@ impl World<'_> {
         let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
         let scheduler_client = client(&settings.scheduler, defaults::SCHEDULER_CLIENT);
         let kubelet_client = Some(defaults::KUBELET_CLIENT);
-        let manager = ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) };
-        let scheduler = process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client);
+        let manager = ProcessPlan {
+            resync,
+            request_timeout: plane.manager_timeout,
+            ..process("kube-controller-manager", controllers, manager_client, None)
+        };
+        let scheduler = ProcessPlan {
+            request_timeout: plane.scheduler_timeout,
+            ..process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client)
+        };
         // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
         // release unless its gate says so; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and
         // releases.

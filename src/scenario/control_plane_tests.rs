@@ -234,3 +234,30 @@ fn election_flags_count_for_replicas() {
     let problems = read("replicas-wrong", &[&flags]).unwrap_err();
     assert!(problems[0].contains("spec.controlPlane.scheduler.leaderElection: together with flags"), "{problems:?}");
 }
+
+/// What no flag says: how long a client waits for its requests.
+#[test]
+fn clients_have_a_time_out_where_one_is_given() {
+    let with = |own: &str| format!("{SCENARIO}  controlPlane: {{{own}}}\n");
+    let timeouts = |test: &str, own: &str| {
+        let plan = &good(test, &[&with(own)]).plans[0];
+        plan.processes.iter().map(|process| process.request_timeout).collect::<Vec<_>>()
+    };
+    let seconds = |seconds| Some(Span::from_seconds(seconds));
+    assert_eq!(
+        timeouts(
+            "client",
+            "controllerManager: {client: {timeout: 5s}}, scheduler: {replicas: 2, client: {timeout: 1m}}"
+        ),
+        [seconds(5), seconds(60), seconds(60), None, None]
+    );
+    assert_eq!(timeouts("client-none", "controllerManager: {client: {timeout: 0s}}"), [None; 4]);
+    assert_eq!(
+        read("client-wrong", &[&with("scheduler: {client: {timeout: 5, qps: 7}}")]).unwrap_err(),
+        [
+            "E0005 5:48 spec.controlPlane.scheduler.client.timeout: must be a duration, not 5 (durations are written as Go writes \
+             them: 250ms, 30s, 1h30m)",
+            "E0004 5:56 spec.controlPlane.scheduler.client.qps: `qps` of this client is a flag (add --kube-api-qps=7 to `flags`)",
+        ]
+    );
+}
