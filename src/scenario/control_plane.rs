@@ -8,6 +8,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::Entry;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
+use super::manifests::Manifest;
 use super::replicas::Replicas;
 use super::resolve::World;
 use super::settings::{Said, Settings};
@@ -117,7 +118,14 @@ impl World<'_> {
                 count => format!(" and {} more", count - 1),
             };
             let component = table.component();
-            notices.push(format!("{first}{others}: settings of {component}, which is no pod here"));
+            let count = self.replica_count(table);
+            let what = if table == FlagTable::ApiServer { "servers" } else { "replicas" };
+            let replicas = match names.len() {
+                1 => String::new(),
+                given if given == count as usize => format!(" and has {count} {what}, as there are pods"),
+                _ => format!(" and has {count} {what}, as the scenario says"),
+            };
+            notices.push(format!("{first}{others}: settings of {component}, which is no pod here{replicas}"));
         }
     }
 
@@ -147,15 +155,28 @@ impl World<'_> {
         }
     }
 
+    /// How many of a component run: as the scenario says, or one for each of its static Pods.
+    pub(super) fn replica_count(&self, table: FlagTable) -> u32 {
+        let plane = &self.file.control_plane;
+        let given = match table {
+            FlagTable::ControllerManager => plane.manager_replicas.count,
+            FlagTable::Scheduler => plane.scheduler_replicas.count,
+            FlagTable::ApiServer => plane.api_server.replicas,
+        };
+        let is_of = |manifest: &&Manifest| static_pods::find(manifest).is_some_and(|pod| pod.table == table);
+        given.unwrap_or_else(|| self.static_pods.iter().filter(is_of).count().max(1) as u32)
+    }
+
     /// Replicas of a component, with what its flags or file say of their election.
     fn replicas(&self, given: &Replicas, table: FlagTable, settings: &AllSettings) -> Replicas {
         let said = match table {
             FlagTable::ControllerManager => &settings.controller_manager.election,
             _ => &settings.scheduler.election,
         };
+        let given = Replicas { count: Some(self.replica_count(table)), ..given.clone() };
         // Times that are wrong by themselves were named where they stand.
         if !said.problems().is_empty() {
-            return given.clone();
+            return given;
         }
         given.with(said).unwrap_or_else(|why| {
             let path = format!("spec.controlPlane.{}.leaderElection", table.field());
