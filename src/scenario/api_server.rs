@@ -22,11 +22,13 @@ pub struct ApiServerEntry {
     /// `watch`.
     watch: Option<Distribution>,
     /// `replicas`.
-    replicas: Option<u32>,
+    pub(super) replicas: Option<u32>,
     /// `capacity`.
     capacity: Option<Capacity>,
-    /// `lag`.
+    /// `lag`, a list with one for each.
     lag: Vec<Span>,
+    /// `lag`, one for all.
+    lag_of_all: Option<Span>,
 }
 
 /// Verbs as scenarios write them and as requests name them. Binding is a `create`, scaling an `update`.
@@ -56,7 +58,12 @@ pub fn read(mut server: Fields<'_>) -> ApiServerEntry {
     found.watch = time(&mut server, "watch");
     found.replicas = server.get("replicas").and_then(|entry| entry.whole(1..=100)).map(|count| count as u32);
     found.capacity = server.get("capacity").and_then(|entry| capacity(&entry));
-    found.lag = server.get("lag").map(|entry| lag(&entry, found.replicas.unwrap_or(1))).unwrap_or_default();
+    if let Some(entry) = server.get("lag") {
+        match entry.value.is_array() {
+            true => found.lag = lags(&entry, found.replicas),
+            false => found.lag_of_all = entry.duration(),
+        }
+    }
     server.finish();
     found
 }
@@ -120,12 +127,10 @@ fn not_negative(entry: &Entry<'_>) -> Option<f64> {
     None
 }
 
-/// One duration for all servers, or a list with one for each.
-fn lag(entry: &Entry<'_>, replicas: u32) -> Vec<Span> {
-    if !entry.value.is_array() {
-        return entry.duration().map(|span| vec![span; replicas as usize]).unwrap_or_default();
-    }
+/// A list with a duration for each server.
+fn lags(entry: &Entry<'_>, replicas: Option<u32>) -> Vec<Span> {
     let items = entry.items();
+    let replicas = replicas.unwrap_or(1);
     if items.len() > replicas as usize {
         let message = format!("has {} durations for {replicas} API servers", items.len());
         entry.problem(Code::Contradiction, message, Some("set `replicas`, or leave some out".into()));
@@ -145,8 +150,8 @@ impl ApiServerEntry {
         }
     }
 
-    /// What the servers take on, by their flags, and can do.
-    pub fn settings(&self, flags: &Settings) -> ApiServerSettings {
+    /// What so many servers take on, by their flags, and can do.
+    pub fn settings(&self, flags: &Settings, replicas: u32) -> ApiServerSettings {
         let reads = flags.max_requests_inflight.unwrap_or(defaults::MAX_REQUESTS_INFLIGHT);
         let writes = flags.max_mutating_requests_inflight.unwrap_or(defaults::MAX_MUTATING_REQUESTS_INFLIGHT);
         let request_timeout = flags.request_timeout.unwrap_or(defaults::REQUEST_TIMEOUT);
@@ -155,11 +160,14 @@ impl ApiServerEntry {
             false => Limits::InFlight { reads, writes },
         };
         ApiServerSettings {
-            replicas: self.replicas.unwrap_or(1),
+            replicas,
             limits,
             capacity: self.capacity.clone(),
             request_by_verb: self.request_by_verb.clone(),
-            cache_lag: self.lag.clone(),
+            cache_lag: match self.lag_of_all {
+                Some(lag) => vec![lag; replicas as usize],
+                None => self.lag.clone(),
+            },
         }
     }
 }

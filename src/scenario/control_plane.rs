@@ -8,12 +8,13 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::Entry;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
+use super::manifests::Manifest;
 use super::replicas::Replicas;
 use super::resolve::World;
 use super::settings::{Said, Settings};
 use super::static_pods;
 use super::yaml::Part;
-use crate::model::{ComponentGates, Distribution, Span};
+use crate::model::{ComponentGates, Distribution, Gate, Span};
 use crate::sim::plan::{
     CacheStart, ClockPlan, ComponentPlan, KubeletPlan, KubernetesVersion, ProcessPlan, QueuePlan, RateLimit,
     ResyncPlan, SchedulerPlan,
@@ -117,7 +118,14 @@ impl World<'_> {
                 count => format!(" and {} more", count - 1),
             };
             let component = table.component();
-            notices.push(format!("{first}{others}: settings of {component}, which is no pod here"));
+            let count = self.replica_count(table);
+            let what = if table == FlagTable::ApiServer { "servers" } else { "replicas" };
+            let replicas = match names.len() {
+                1 => String::new(),
+                given if given == count as usize => format!(" and has {count} {what}, as there are pods"),
+                _ => format!(" and has {count} {what}, as the scenario says"),
+            };
+            notices.push(format!("{first}{others}: settings of {component}, which is no pod here{replicas}"));
         }
     }
 
@@ -147,15 +155,28 @@ impl World<'_> {
         }
     }
 
+    /// How many of a component run: as the scenario says, or one for each of its static Pods.
+    pub(super) fn replica_count(&self, table: FlagTable) -> u32 {
+        let plane = &self.file.control_plane;
+        let given = match table {
+            FlagTable::ControllerManager => plane.manager_replicas.count,
+            FlagTable::Scheduler => plane.scheduler_replicas.count,
+            FlagTable::ApiServer => plane.api_server.replicas,
+        };
+        let is_of = |manifest: &&Manifest| static_pods::find(manifest).is_some_and(|pod| pod.table == table);
+        given.unwrap_or_else(|| self.static_pods.iter().filter(is_of).count().max(1) as u32)
+    }
+
     /// Replicas of a component, with what its flags or file say of their election.
     fn replicas(&self, given: &Replicas, table: FlagTable, settings: &AllSettings) -> Replicas {
         let said = match table {
             FlagTable::ControllerManager => &settings.controller_manager.election,
             _ => &settings.scheduler.election,
         };
+        let given = Replicas { count: Some(self.replica_count(table)), ..given.clone() };
         // Times that are wrong by themselves were named where they stand.
         if !said.problems().is_empty() {
-            return given.clone();
+            return given;
         }
         given.with(said).unwrap_or_else(|why| {
             let path = format!("spec.controlPlane.{}.leaderElection", table.field());
@@ -165,7 +186,7 @@ impl World<'_> {
         })
     }
 
-    pub(super) fn processes(&self, settings: &AllSettings) -> Vec<ProcessPlan> {
+    pub(super) fn processes(&self, settings: &AllSettings, gates: &ComponentGates) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);
         let queue = |workers: Option<u32>, default: u32, time: &Option<Distribution>| {
@@ -218,13 +239,22 @@ impl World<'_> {
         let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
         let scheduler_client = client(&settings.scheduler, defaults::SCHEDULER_CLIENT);
         let kubelet_client = Some(defaults::KUBELET_CLIENT);
-        let manager = ProcessPlan { resync, ..process("kube-controller-manager", controllers, manager_client, None) };
-        let scheduler = process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client);
+        let manager = ProcessPlan {
+            resync,
+            request_timeout: plane.manager_timeout,
+            ..process("kube-controller-manager", controllers, manager_client, None)
+        };
+        let scheduler = ProcessPlan {
+            request_timeout: plane.scheduler_timeout,
+            ..process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client)
+        };
         // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
-        // release; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and releases.
+        // release unless its gate says so; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and
+        // releases.
         let manager_replicas = self.replicas(&plane.manager_replicas, FlagTable::ControllerManager, settings);
         let scheduler_replicas = self.replicas(&plane.scheduler_replicas, FlagTable::Scheduler, settings);
-        let mut processes = manager_replicas.processes(manager, (false, CacheStart::OnElection));
+        let releases = gates.controller_manager.is_on(Gate::ControllerManagerReleaseLeaderElectionLockOnExit);
+        let mut processes = manager_replicas.processes(manager, (releases, CacheStart::OnElection));
         processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
         processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));

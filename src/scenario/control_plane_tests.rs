@@ -66,6 +66,7 @@ fn flags_of_a_static_pod_are_settings_and_the_pod_is_none() {
         loaded.notices,
         [
             "--cluster-name, --v of kube-controller-manager have no effect in this version",
+            "the feature gate SchedulerPopFromBackoffQ has no effect on kube-controller-manager: it is read by kube-scheduler",
             "kube-system/pod/kube-controller-manager-a: settings of kube-controller-manager, which is no pod here",
         ]
     );
@@ -85,13 +86,13 @@ fn replicas_of_a_static_pod_have_the_same_flags() {
     let old = "kube-scheduler, --port=0, --kube-api-qps=5, '--feature-gates=TTLAfterFinished=true'";
     let (a, b) = (static_pod("a", "kube-scheduler:v1.20.4", old), static_pod("b", "kube-scheduler:v1.20.4", old));
     let loaded = good("replicas", &[SCENARIO, &a, &b]);
-    assert_eq!(limit(&loaded.plans[0], 1), (5.0, 100));
+    assert_eq!((limit(&loaded.plans[0], 1), limit(&loaded.plans[0], 2)), ((5.0, 100), (5.0, 100)));
     assert_eq!(
         loaded.notices,
         [
             "--port of kube-scheduler is gone since 1.24 and has no effect",
             "Kubernetes 1.36 has no feature gate `TTLAfterFinished`",
-            "kube-system/pod/a and 1 more: settings of kube-scheduler, which is no pod here",
+            "kube-system/pod/a and 1 more: settings of kube-scheduler, which is no pod here and has 2 replicas, as there are pods",
         ]
     );
     let c = static_pod("c", "kube-scheduler:v1.20.4", &old.replace("qps=5", "qps=6"));
@@ -232,4 +233,77 @@ fn election_flags_count_for_replicas() {
     let flags = with("renewDeadline: 14s").replace("lease-duration=30s", "lease-duration=12s");
     let problems = read("replicas-wrong", &[&flags]).unwrap_err();
     assert!(problems[0].contains("spec.controlPlane.scheduler.leaderElection: together with flags"), "{problems:?}");
+}
+
+/// What no flag says: how long a client waits for its requests.
+#[test]
+fn clients_have_a_time_out_where_one_is_given() {
+    let with = |own: &str| format!("{SCENARIO}  controlPlane: {{{own}}}\n");
+    let timeouts = |test: &str, own: &str| {
+        let plan = &good(test, &[&with(own)]).plans[0];
+        plan.processes.iter().map(|process| process.request_timeout).collect::<Vec<_>>()
+    };
+    let seconds = |seconds| Some(Span::from_seconds(seconds));
+    assert_eq!(
+        timeouts(
+            "client",
+            "controllerManager: {client: {timeout: 5s}}, scheduler: {replicas: 2, client: {timeout: 1m}}"
+        ),
+        [seconds(5), seconds(60), seconds(60), None, None]
+    );
+    assert_eq!(timeouts("client-none", "controllerManager: {client: {timeout: 0s}}"), [None; 4]);
+    assert_eq!(
+        read("client-wrong", &[&with("scheduler: {client: {timeout: 5, qps: 7}}")]).unwrap_err(),
+        [
+            "E0005 5:48 spec.controlPlane.scheduler.client.timeout: must be a duration, not 5 (durations are written as Go writes \
+             them: 250ms, 30s, 1h30m)",
+            "E0004 5:56 spec.controlPlane.scheduler.client.qps: `qps` of this client is a flag (add --kube-api-qps=7 to `flags`)",
+        ]
+    );
+}
+
+/// A control plane of three hosts, as kubeadm sets it up: what differs from host to host changes nothing here.
+#[test]
+fn static_pods_of_three_hosts_are_three_of_each() {
+    let hosts = |own: &str| {
+        let mut parts = vec![format!("{SCENARIO}  controlPlane: {{{own}}}\n")];
+        for host in 1..=3 {
+            let server = format!("kube-apiserver, --advertise-address=10.0.0.{host}, --max-requests-inflight=50");
+            parts.push(static_pod(&format!("kube-apiserver-cp{host}"), "kube-apiserver:v1.36.0", &server));
+            let manager = "kube-controller-manager, --leader-elect=true";
+            parts.push(static_pod(&format!("kube-controller-manager-cp{host}"), "x:v1.36.0", manager));
+        }
+        parts
+    };
+    let plane = |test: &str, own: &str| {
+        let parts = hosts(own);
+        good(test, &parts.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let loaded = plane("hosts", "apiServer: {lag: 1s}");
+    let plan = &loaded.plans[0];
+    assert_eq!((plan.api_server.replicas, plan.api_server.cache_lag.len()), (3, 3));
+    let managers: Vec<_> = plan.processes.iter().filter(|process| process.name == "kube-controller-manager").collect();
+    assert!(managers.len() == 3 && managers.iter().all(|manager| manager.election.is_some()));
+    let more = ["servers", "replicas"].map(|what| format!("and has 3 {what}, as there are pods"));
+    assert!(more.iter().all(|more| loaded.notices.iter().any(|n| n.ends_with(more))), "{:?}", loaded.notices);
+    // What the scenario says counts.
+    let loaded = plane("hosts-own", "apiServer: {replicas: 2}, controllerManager: {replicas: 1}");
+    let plan = &loaded.plans[0];
+    assert_eq!((plan.api_server.replicas, plan.processes[1].name.as_str()), (2, "kube-scheduler"));
+    let notice = "kube-system/pod/kube-apiserver-cp1 and 2 more: settings of kube-apiserver, which is no pod here and has 2 \
+                  servers, as the scenario says";
+    assert!(loaded.notices.iter().any(|other| other == notice), "{:?}", loaded.notices);
+    // The resolved stream is read again to the same.
+    let again = good("hosts-again", &[&plane("hosts-first", "").resolved.to_yaml()]);
+    assert_eq!((again.plans[0].api_server.replicas, again.plans[0].processes.len()), (3, 6));
+    // Faults reach them by their number.
+    let mut parts = hosts("");
+    parts[0]
+        .push_str("  faults: [{at: 1m, kill: kube-controller-manager#2}, {at: 1m, kill: kube-controller-manager#3}]\n");
+    let problems = read("hosts-kill", &parts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].contains("has 3 replicas: there is no #3"), "{problems:?}");
+    // Files of several hosts have the same name, which the kubelets lengthen.
+    let same = static_pod("kube-scheduler", "x:v1.36.0", "kube-scheduler");
+    let problems = read("hosts-same", &[SCENARIO, &same, &same]).unwrap_err();
+    assert!(problems[0].ends_with("; pods of several hosts are called kube-scheduler-HOST)"), "{problems:?}");
 }

@@ -1,6 +1,7 @@
 //! The Scenario document: its fields, read one by one, with every mistake collected.
 
 use super::api_server::{self, ApiServerEntry};
+use super::client;
 use super::defaults;
 use super::diagnostic::{Code, Diagnostic};
 use super::distribution;
@@ -68,6 +69,10 @@ pub struct ControlPlane {
     pub replicaset_time: Option<Distribution>,
     /// `controllerManager.reconcileTime.deployment`.
     pub deployment_time: Option<Distribution>,
+    /// `controllerManager.client.timeout`.
+    pub manager_timeout: Option<Span>,
+    /// `scheduler.client.timeout`.
+    pub scheduler_timeout: Option<Span>,
     /// `apiServer`.
     pub api_server: ApiServerEntry,
     /// `controllerManager.replicas` and how they elect one of them.
@@ -250,6 +255,7 @@ fn control_plane(mut fields: Fields<'_>, version: KubernetesVersion) -> ControlP
     if let Some(mut manager) = fields.get("controllerManager").and_then(|entry| entry.fields()) {
         plane.manager_replicas = replicas::read(&mut manager);
         plane.flags.extend(flags(&mut manager, FlagTable::ControllerManager, version));
+        plane.manager_timeout = client::of_component(&mut manager);
         if let Some(mut times) = manager.get("reconcileTime").and_then(|entry| entry.fields()) {
             plane.replicaset_time = time(&mut times, "replicaset");
             plane.deployment_time = time(&mut times, "deployment");
@@ -260,6 +266,7 @@ fn control_plane(mut fields: Fields<'_>, version: KubernetesVersion) -> ControlP
     if let Some(mut scheduler) = fields.get("scheduler").and_then(|entry| entry.fields()) {
         plane.scheduler_replicas = replicas::read(&mut scheduler);
         plane.flags.extend(flags(&mut scheduler, FlagTable::Scheduler, version));
+        plane.scheduler_timeout = client::of_component(&mut scheduler);
         scheduler.finish();
     }
     if let Some(mut server) = fields.get("apiServer").and_then(|entry| entry.fields()) {

@@ -8,6 +8,7 @@ use super::diagnostic::{Code, Diagnostics};
 use super::known_kinds::{self, Knowledge};
 use super::nodes;
 use super::references::ObjectRef;
+use super::static_pods;
 use super::yaml::{Children, Document, Part, Place};
 use crate::model::{Kind, Kinds};
 use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, types, webhooks};
@@ -348,8 +349,8 @@ fn without_indexes(path: &str) -> String {
 /// Adds a problem for each object that is given twice.
 fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
     let mut seen: BTreeMap<(String, String, String, String), &Document> = BTreeMap::new();
-    let documents = list.iter().map(|manifest| &manifest.document).chain(others.iter().map(|other| &other.document));
-    for document in documents {
+    let manifests = list.iter().map(|manifest| (&manifest.document, static_pods::find(manifest)));
+    for (document, static_pod) in manifests.chain(others.iter().map(|other| (&other.document, None))) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let (kind, metadata) = (text(&document.value["kind"]), &document.value["metadata"]);
         let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
@@ -364,7 +365,10 @@ fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics)
         let identity = (group, kind, namespace, name);
         if let Some(first) = seen.get(&identity) {
             let (source, mark) = first.find("metadata.name", Part::Value);
-            let help = format!("the first one stands at {}:{}:{}", source.file, mark.line, mark.column);
+            let mut help = format!("the first one stands at {}:{}:{}", source.file, mark.line, mark.column);
+            if let Some(pod) = static_pod {
+                help.push_str(&format!("; pods of several hosts are called {}-HOST", pod.table.component()));
+            }
             let problem = document.problem(Code::DuplicateObject, "metadata.name", Part::Value, message);
             problems.push(problem.help(help));
         } else {

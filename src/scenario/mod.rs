@@ -10,6 +10,7 @@
 //! [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
 pub mod api_server;
+mod client;
 pub mod component_config;
 mod control_plane;
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl World<'_> {
             components: vec![ComponentPlan::Operator(operator.queue.clone(), settings.clone())],
             resync: operator.resync.clone(),
             client: operator.client,
-            request_timeout: None,
+            request_timeout: operator.request_timeout,
             events_client: operator.client,
             runs_in: operator.runs_in.as_ref().map(|(_, o)| (o.kind, o.namespace.clone(), o.name.clone())),
             election: None,

@@ -39,8 +39,10 @@ pub struct OperatorEntry {
     pub objects: Objects,
     /// `resync`.
     pub resync: ResyncPlan,
-    /// `client`.
+    /// `client`: its rate limit.
     pub client: Option<RateLimit>,
+    /// `client.timeout`.
+    pub request_timeout: Option<Span>,
     /// `replicas` and how they elect one of them.
     pub replicas: Replicas,
     /// `runsIn`, with its path.
@@ -105,7 +107,7 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     let generation_changed = truth(&mut fields, "generationChangedPredicate");
     let expectations = truth(&mut fields, "expectations");
     let resync = fields.get("resync").and_then(|entry| entry.duration()).unwrap_or(defaults::OPERATOR_RESYNC);
-    let client = fields.get("client").and_then(|entry| client(&entry));
+    let (client, request_timeout) = fields.get("client").and_then(|entry| client(&entry)).unwrap_or_default();
     let replicas = replicas::read(&mut fields);
     let runs_in = fields.get("runsIn").and_then(|entry| runs_in(&entry));
     if runs_in.is_some() && replicas.count.is_some() {
@@ -139,7 +141,17 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
         expectations,
     };
     let resync = if resync == Span::ZERO { ResyncPlan::Never } else { ResyncPlan::Every(resync) };
-    Some(OperatorEntry { path: entry.path.clone(), settings, queue, objects, resync, client, replicas, runs_in })
+    Some(OperatorEntry {
+        path: entry.path.clone(),
+        settings,
+        queue,
+        objects,
+        resync,
+        client,
+        request_timeout,
+        replicas,
+        runs_in,
+    })
 }
 
 impl Default for Reconcile {
@@ -515,11 +527,13 @@ fn error_backoff(entry: &Entry<'_>) -> Option<ErrorBackoff> {
     Some(ErrorBackoff { base, max })
 }
 
-fn client(entry: &Entry<'_>) -> Option<RateLimit> {
+/// The rate limit and the time-out of its requests.
+fn client(entry: &Entry<'_>) -> Option<(Option<RateLimit>, Option<Span>)> {
     let mut fields = entry.fields()?;
     let limit = bucket(&mut fields, defaults::OPERATOR_CLIENT);
+    let timeout = super::client::timeout(&mut fields);
     fields.finish();
-    limit
+    Some((limit, timeout))
 }
 
 fn runs_in(entry: &Entry<'_>) -> Option<(String, ObjectRef)> {

@@ -52,7 +52,7 @@ fn everything_an_operator_says_is_read() {
     adds: rateLimited
     rateLimiter: {base: 1s}
     resync: 0s
-    client: {qps: 7}
+    client: {qps: 7, timeout: 3s}
     replicas: 2
     expectations: true
 ---
@@ -99,6 +99,7 @@ spec:
     assert_eq!(processes.len(), 2);
     assert_eq!(processes[1].replica, 1);
     assert_eq!(processes[0].client, Some(RateLimit { qps: 7.0, burst: 10 }));
+    assert_eq!(processes[0].request_timeout, Some(Span::from_seconds(3)));
     assert_eq!(processes[0].resync, ResyncPlan::Never);
     assert!(plan.kinds.iter().all(|kind| kind != Kind::Pod || !kind.is_custom()));
 }

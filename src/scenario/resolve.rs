@@ -10,6 +10,7 @@ use super::defaults;
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::faults::FaultEntry;
 use super::file::{ContainerEntry, ScenarioFile};
+use super::flags::FlagTable;
 use super::load::Input;
 use super::manifests::Manifest;
 use super::references::ObjectRef;
@@ -45,6 +46,7 @@ impl World<'_> {
         let (end, last) = self.end(&mut notices);
         let start_at = file.start_at.unwrap_or_else(|| timestamp::parse(defaults::START_AT).unwrap_or_default());
         let settings = self.settings(&mut notices);
+        let gates = self.gates(&settings);
         let commands = self.commands(start_at);
         let applied = self.applied_objects(&commands);
         let (objects, mut known) = self.objects(&applied, &mut notices);
@@ -70,13 +72,16 @@ impl World<'_> {
             objects,
             latency: file.control_plane.api_server.latency(),
             process_latency: Vec::new(),
-            api_server: file.control_plane.api_server.settings(&settings.api_server),
-            processes: self.processes(&settings).into_iter().chain(self.operator_processes(&known)).collect(),
+            api_server: file
+                .control_plane
+                .api_server
+                .settings(&settings.api_server, self.replica_count(FlagTable::ApiServer)),
+            processes: self.processes(&settings, &gates).into_iter().chain(self.operator_processes(&known)).collect(),
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last, &mut notices),
             expectations: self.expectations(last, &known),
-            gates: self.gates(&settings),
+            gates,
             model: file.model.options,
             admission_limit: None,
             transport: None,
@@ -150,12 +155,8 @@ impl World<'_> {
     /// A replica that a fault names must run.
     fn check_replica(&self, entry: &FaultEntry) {
         let Some(process) = entry.plan.action.process() else { return };
-        let plane = &self.file.control_plane;
-        let count = match process.process.as_str() {
-            "kube-controller-manager" => plane.manager_replicas.count.unwrap_or(1),
-            "kube-scheduler" => plane.scheduler_replicas.count.unwrap_or(1),
-            _ => 1,
-        };
+        let table = FlagTable::ALL.into_iter().find(|table| table.component() == process.process);
+        let count = table.map_or(1, |table| self.replica_count(table));
         if let Some(replica) = process.replica.filter(|replica| *replica >= count) {
             let name = &process.process;
             let message = match count {

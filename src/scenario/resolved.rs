@@ -319,8 +319,10 @@ impl Filler {
                 ("--enable-priority-and-fairness", true.to_string()),
                 ("--request-timeout", defaults::REQUEST_TIMEOUT.to_string()),
             ];
-            self.flags(server, "apiServer", &usual);
-            self.fill(server, path, "replicas", json!(1));
+            if !elsewhere.contains(&FlagTable::ApiServer) {
+                self.flags(server, "apiServer", &usual);
+                self.fill(server, path, "replicas", json!(1));
+            }
         }
         if let Some(manager) = Filler::mapping(plane, "controllerManager") {
             let limit = defaults::CONTROLLER_MANAGER_CLIENT;

@@ -11,10 +11,10 @@ use crate::engine::calendar::Nature;
 use crate::engine::sampling::uniform_unit;
 use crate::model::api::{ListVersion, Reason};
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span};
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Gates, Kind, RecordId, Request, Span};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent};
-use super::plan::{KubernetesVersion, ResyncDraw, ResyncModel, ResyncPlan};
+use super::plan::{ResyncDraw, ResyncModel, ResyncPlan};
 use super::streams::EMPTY_STREAM;
 use super::world::{Sender, World};
 
@@ -46,14 +46,8 @@ impl World {
         }
     }
 
-    /// Upstream: the feature gates WatchListClient (client-go, on since 1.35), InOrderInformers (since 1.33) and
-    /// AtomicFIFO (since 1.36).
     fn informer_settings(&mut self, process: ProcessIndex, kind: Kind) -> InformerSettings {
-        let (mode, shape) = match self.plan.version {
-            KubernetesVersion::V1_32 => (Mode::List, Shape::Delta),
-            KubernetesVersion::V1_35 => (Mode::WatchList, Shape::Real),
-            KubernetesVersion::V1_36 => (Mode::WatchList, Shape::RealAtomic),
-        };
+        let (mode, shape) = mode_and_shape(self.plan.gates.of(&self.plan.processes[process].name));
         let resync = self.resync_period(process, kind);
         let owner = &self.processes[process];
         let draws_for = (owner.name.stable_hash() ^ kind.draw_number(), owner.incarnation << 32);
@@ -239,6 +233,20 @@ impl World {
     }
 }
 
+/// How the informers of a process get everything there is, and which queue they have.
+///
+/// Upstream: client-go/features/known_features.go and client-go/tools/cache/shared_informer.go (`newQueueFIFO`), v0.36:
+/// WatchListClient (on since 1.35), InOrderInformers (on since 1.33) and AtomicFIFO (on since 1.36, and only with the former).
+fn mode_and_shape(gates: Gates) -> (Mode, Shape) {
+    let mode = if gates.is_on(Gate::WatchListClient) { Mode::WatchList } else { Mode::List };
+    let shape = match (gates.is_on(Gate::InOrderInformers), gates.is_on(Gate::AtomicFifo)) {
+        (false, _) => Shape::Delta,
+        (true, false) => Shape::Real,
+        (true, true) => Shape::RealAtomic,
+    };
+    (mode, shape)
+}
+
 /// What a reflector makes of an error.
 fn failure_of(error: &ApiError) -> Failure {
     match error.reason {
@@ -247,5 +255,19 @@ fn failure_of(error: &ApiError) -> Failure {
         Reason::Expired => Failure::Expired,
         Reason::Timeout if error.message.contains("Too large resource version") => Failure::TooLarge,
         _ => Failure::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::plan::KubernetesVersion;
+
+    #[test]
+    fn informers_are_as_the_gates_of_their_version_say() {
+        let of = |version: KubernetesVersion| mode_and_shape(version.gates().others);
+        assert_eq!(of(KubernetesVersion::V1_32), (Mode::List, Shape::Delta));
+        assert_eq!(of(KubernetesVersion::V1_35), (Mode::WatchList, Shape::Real));
+        assert_eq!(of(KubernetesVersion::V1_36), (Mode::WatchList, Shape::RealAtomic));
     }
 }

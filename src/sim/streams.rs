@@ -6,7 +6,7 @@ use crate::apiserver::watch::EventKind;
 use crate::engine::calendar::Nature;
 use crate::model::api::Reason;
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Kind, RecordId, Request, Span, Time};
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Kind, RecordId, Request, Span, Time};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent, RequestId};
 use super::plan::StreamModel;
@@ -47,6 +47,7 @@ impl World {
         }
         let (owner, selector) = ((process, incarnation), selector.clone());
         let id = if *initial_events {
+            self.check_watch_list()?;
             self.api.open_watch_list(owner, *kind, selector)
         } else {
             self.check_resume(process, *kind)?;
@@ -64,6 +65,16 @@ impl World {
         let due = watch.due_at();
         self.plan_watch_upkeep(due);
         Ok(Answer::Stream(id.0))
+    }
+
+    /// Upstream: apimachinery/pkg/apis/meta/internalversion/validation/validation.go (`validateWatchOptions`), v1.36.
+    fn check_watch_list(&self) -> Result<(), ApiError> {
+        if self.plan.gates.api_server.is_on(Gate::WatchList) {
+            return Ok(());
+        }
+        let message = "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden \
+                       for watch unless the WatchList feature gate is enabled";
+        Err(ApiError::new(Reason::Invalid, message))
     }
 
     fn check_resume(&mut self, process: ProcessIndex, kind: Kind) -> Result<(), ApiError> {

@@ -3,6 +3,7 @@
 //! Upstream: test/compatibility_lifecycle/reference/{versioned_feature_list.yaml,feature_list.md} and
 //! component-base/featuregate/feature_gate.go, v1.36.
 
+use super::FlagTable;
 use super::value::truth;
 use crate::model::gates::Stage;
 use crate::model::{Gate, Gates};
@@ -305,14 +306,25 @@ const GROUPS: [&str; 2] = ["AllAlpha", "AllBeta"];
 /// Upstream: pkg/features/kube_features.go, `defaultKubernetesFeatureGateDependencies`
 const DEPENDENCIES: [(Gate, Gate); 1] = [(Gate::StaleControllerConsistencyReplicaSet, Gate::AtomicFifo)];
 
-/// Gates of [`Gate`] that are kept for who will read them: until then they change nothing.
-pub(super) const NOT_READ_YET: [Gate; 5] = [
-    Gate::WatchListClient,
-    Gate::WatchList,
-    Gate::InOrderInformers,
-    Gate::AtomicFifo,
-    Gate::ControllerManagerReleaseLeaderElectionLockOnExit,
-];
+/// The components whose flag makes a difference: others have the gate and do not ask for it.
+pub(super) fn readers(gate: Gate) -> &'static [FlagTable] {
+    use FlagTable::{ApiServer, ControllerManager, Scheduler};
+    match gate {
+        Gate::StaleControllerConsistencyReplicaSet | Gate::ControllerManagerReleaseLeaderElectionLockOnExit => {
+            &[ControllerManager]
+        }
+        // The API server has informers too, which are not simulated.
+        Gate::WatchListClient | Gate::InOrderInformers | Gate::AtomicFifo => &[ControllerManager, Scheduler],
+        Gate::WatchList => &[ApiServer],
+        Gate::SchedulerPopFromBackoffQ => &[Scheduler],
+    }
+}
+
+/// The names of [`readers`].
+pub(super) fn names_of_readers(gate: Gate) -> String {
+    let names: Vec<&str> = readers(gate).iter().map(|table| table.component()).collect();
+    names.join(" and ")
+}
 
 /// What a list of gates switches here.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -364,17 +376,16 @@ fn set(settings: &mut GateSettings, name: &str, is_on: bool, version: Kubernetes
         "AllAlpha" => settings.all_alpha = Some(is_on),
         "AllBeta" => settings.all_beta = Some(is_on),
         _ => {
-            if let Some(gate) = Gate::ALL.into_iter().find(|gate| gate.as_str() == name) {
-                let Some(state) = gate.state_in(minor) else {
-                    return Some(too_early(name, gate.history()[0].since, version));
-                };
-                if state.is_locked && is_on != state.is_on {
-                    return Some(locked(name, is_on, state.is_on, version));
-                }
-                settings.gates.push((gate, is_on));
-                return NOT_READ_YET.contains(&gate).then(|| no_effect(name));
+            let Some(gate) = Gate::ALL.into_iter().find(|gate| gate.as_str() == name) else {
+                return Some(without_effect(name, is_on, version));
+            };
+            let Some(state) = gate.state_in(minor) else {
+                return Some(too_early(name, gate.history()[0].since, version));
+            };
+            if state.is_locked && is_on != state.is_on {
+                return Some(locked(name, is_on, state.is_on, version));
             }
-            return Some(without_effect(name, is_on, version));
+            settings.gates.push((gate, is_on));
         }
     }
     None
@@ -478,7 +489,7 @@ mod tests {
                 ),
             ]
         );
-        assert_eq!(remarks("InOrderInformers=false", KubernetesVersion::V1_35).len(), 1);
+        assert!(remarks("InOrderInformers=false", KubernetesVersion::V1_35).is_empty());
         assert_eq!(
             remarks("AtomicFIFO=true", KubernetesVersion::V1_35),
             [

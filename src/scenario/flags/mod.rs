@@ -182,6 +182,10 @@ impl Reader {
 
     fn set_gates(&self, settings: &mut Settings, list: &str, item: &Entry<'_>) {
         let (given, remarks) = gates::read(list, self.version);
+        for (gate, _) in given.gates.iter().filter(|(gate, _)| !gates::readers(*gate).contains(&self.table)) {
+            let (name, component, readers) = (gate.as_str(), self.table.component(), gates::names_of_readers(*gate));
+            notice(item, format!("the feature gate {name} has no effect on {component}: it is read by {readers}"));
+        }
         settings.gates.gates.extend(given.gates);
         settings.gates.all_alpha = given.all_alpha.or(settings.gates.all_alpha);
         settings.gates.all_beta = given.all_beta.or(settings.gates.all_beta);

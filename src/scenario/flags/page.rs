@@ -1,7 +1,7 @@
 //! docs/components.md, written from the tables.
 
 use super::FlagTable;
-use super::gates::NOT_READ_YET;
+use super::gates::names_of_readers;
 use crate::model::Gate;
 use crate::sim::plan::KubernetesVersion;
 
@@ -10,7 +10,7 @@ const HEAD: &str = "# Settings of control-plane components
 kube-controller-manager, kube-scheduler and kube-apiserver are set as the real ones are, in any of three ways:
 
 - **Flags** in the scenario: `spec.controlPlane.controllerManager.flags`, `.scheduler.flags`, `.apiServer.flags`, each a list of `--flag=value`.
-- **A static-Pod manifest** in the stream, as kubeadm writes it: a Pod in `kube-system` with a container that runs the binary. Its `command` and `args` are the flags. The pod itself is not run, a notice says so; pods with the same flags are replicas of one component. Flags and gates that the version of its image had and the simulated version has no more are notices instead of errors.
+- **A static-Pod manifest** in the stream, as kubeadm writes it: a Pod in `kube-system` with a container that runs the binary. Its `command` and `args` are the flags. The pod itself is not run, a notice says so. Several pods of one component, as a control plane of three hosts has, are so many replicas (of kube-apiserver: so many servers) unless the scenario gives `replicas`; flags without an effect here, such as addresses, may differ between them, others may not. Several kube-controller-managers or kube-schedulers elect one of them unless `--leader-elect=false`. Flags and gates that the version of its image had and the simulated version has no more are notices instead of errors.
 - **A configuration file** in the stream: KubeSchedulerConfiguration (`kubescheduler.config.k8s.io/v1`) or KubeControllerManagerConfiguration (`kubecontrollermanager.config.k8s.io/v1alpha1`). It counts as the file of `--config`, whether the flag is given or not.
 
 A list of flags in the scenario beside a static Pod, static Pods with different flags, and two files for one component are errors that name both places.
@@ -70,12 +70,12 @@ pub fn markdown() -> String {
     text.push_str(
         "## Feature gates\n`--feature-gates=NAME=true,NAME=false`. Which gates there are, their defaults and whether they are locked \
          follows `spec.kubernetesVersion`: a gate that the version does not have, and another value of a locked one, are errors. \
-         `AllAlpha` and `AllBeta` set those of the table. Other real gates give a notice.\n\n| gate |",
+         `AllAlpha` and `AllBeta` set those of the table. Other real gates give a notice, as do those that the component does not read.\n\n| gate |",
     );
     for version in KubernetesVersion::ALL {
         text.push_str(&format!(" {} |", version.as_str()));
     }
-    text.push_str(" read here |\n| --- | --- | --- | --- | --- |\n");
+    text.push_str(" read by |\n| --- | --- | --- | --- | --- |\n");
     for gate in Gate::ALL {
         text.push_str(&format!("| `{}` |", gate.as_str()));
         for version in KubernetesVersion::ALL {
@@ -84,7 +84,7 @@ pub fn markdown() -> String {
             let locked = if state.is_some_and(|state| state.is_locked) { ", locked" } else { "" };
             text.push_str(&format!(" {word}{locked} |"));
         }
-        text.push_str(if NOT_READ_YET.contains(&gate) { " not yet |\n" } else { " yes |\n" });
+        text.push_str(&format!(" {} |\n", names_of_readers(gate)));
     }
     text.push_str(FILES);
     text

@@ -69,8 +69,18 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.controlPlane.controllerManager.reconcileTime", "Computing time of a reconcile, by controller."),
     ("spec.controlPlane.controllerManager.reconcileTime.replicaset", "Of the ReplicaSet controller."),
     ("spec.controlPlane.controllerManager.reconcileTime.deployment", "Of the Deployment controller."),
+    ("spec.controlPlane.controllerManager.client", "What its API clients do that no flag says."),
+    (
+        "spec.controlPlane.controllerManager.client.timeout",
+        "The longest that a request may take with all its attempts; none if left out, or with 0s.",
+    ),
     ("spec.controlPlane.scheduler", "kube-scheduler."),
     ("spec.controlPlane.scheduler.flags", "Its command line."),
+    ("spec.controlPlane.scheduler.client", "What its API clients do that no flag says."),
+    (
+        "spec.controlPlane.scheduler.client.timeout",
+        "The longest that a request may take with all its attempts; none if left out, or with 0s.",
+    ),
     (
         "spec.controlPlane.controllerManager.replicas",
         "How many run; with more than one they elect who acts. 1 if left out.",
@@ -309,9 +319,13 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "Whether it waits for the children it asked for to show in its cache before it counts them again.",
     ),
     ("spec.operators[].resync", "Resync of its informers; 10h if left out, 0s for none."),
-    ("spec.operators[].client", "Rate limit of its requests; none if left out."),
+    ("spec.operators[].client", "Rate limit and time-out of its requests; none if left out."),
     ("spec.operators[].client.qps", "Tokens a second."),
     ("spec.operators[].client.burst", "Most tokens."),
+    (
+        "spec.operators[].client.timeout",
+        "The longest that a request may take with all its attempts; none if left out, or with 0s.",
+    ),
     ("spec.operators[].replicas", "How many run; with more than one they elect who acts. 1 if left out."),
     ("spec.operators[].leaderElection", "How its replicas elect one of them."),
     ("spec.operators[].leaderElection.leaderElect", "Whether they do; without it, with more than one replica."),

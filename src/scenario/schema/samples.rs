@@ -31,6 +31,7 @@ spec:
   controlPlane:
     controllerManager:
       flags: ["--min-resync-period=5m"]
+      client: {timeout: 10s}
       reconcileTime: {replicaset: 1ms, deployment: 1ms}
       replicas: 3
       leaderElection: &election
@@ -48,6 +49,7 @@ spec:
       - {offset: -1h, rate: 1.5, monotonic: false}
     scheduler:
       flags: ["--kube-api-qps=5"]
+      client: {timeout: 10s}
       replicas: 3
       leaderElection: *election
       clocks: *clocks
@@ -91,7 +93,7 @@ spec:
     generationChangedPredicate: true
     expectations: true
     resync: 10h
-    client: {qps: 20, burst: 30}
+    client: {qps: 20, burst: 30, timeout: 10s}
     replicas: 2
     leaderElection: *election
     clocks: *clocks
