@@ -257,17 +257,24 @@ impl Frame {
 
     /// The swept values below the plot.
     fn draw_places(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
-        let mut taken = i32::MIN;
+        const GAP: i32 = 6;
         let share = (self.right - self.left) / chart.ticks.len().clamp(1, 12) as i32;
-        for (place, tick) in &chart.ticks {
-            let x = self.x(*place);
-            canvas.line(&[(x, self.low), (x, self.low + 5)], palette::AXIS, 1);
+        let placed = chart.ticks.iter().map(|(place, tick)| {
             let tick = text::shortened(tick, TICK_SIZE, share.max(40) - 8);
             let half = text::width(&tick, TICK_SIZE) / 2 + 1;
-            let middle = x.clamp(half, WIDTH as i32 - half);
-            if middle - half > taken {
-                canvas.text(&tick, (middle, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
-                taken = middle + half + 6;
+            let x = self.x(*place);
+            (x, x.clamp(half, WIDTH as i32 - half), half, tick)
+        });
+        let placed: Vec<(i32, i32, i32, String)> = placed.collect();
+        // Where they are crowded some are left out, but never the last: it says how far the axis goes.
+        let end = placed.last().map_or(i32::MAX, |(_, middle, half, _)| middle - half);
+        let mut taken = i32::MIN;
+        for (index, (x, middle, half, tick)) in placed.iter().enumerate() {
+            canvas.line(&[(*x, self.low), (*x, self.low + 5)], palette::AXIS, 1);
+            let is_last = index + 1 == placed.len();
+            if is_last || (middle - half > taken && middle + half + GAP <= end) {
+                canvas.text(tick, (*middle, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
+                taken = middle + half + GAP;
             }
         }
     }
@@ -388,6 +395,25 @@ mod tests {
             ["convergence_seconds", "workers", "seconds", "w0", "w2", "mean of 30 runs", "95 % interval", "best"]
         {
             assert!(svg.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_place_is_named_where_places_are_crowded() {
+        let mut crowded = chart(&[1.0, 2.0, 3.0], None);
+        crowded.ticks = vec![(0.0, "1".into()), (0.985, "9090".into()), (1.0, "9999".into())];
+        let svg = draw(&crowded);
+        assert!(svg.contains("9999") && !svg.contains("9090"));
+    }
+
+    #[test]
+    fn a_stack_has_the_titles_of_all_and_names_the_places_once() {
+        let head = BandChart { title: "all".into(), ..chart(&[10.0, 5.0, 3.0], None) };
+        let charts = ["first", "second"].map(|title| BandChart { title: title.into(), ..head.clone() });
+        let svg = draw_stack(&head, &charts);
+        assert_eq!(svg, draw_stack(&head, &charts));
+        for (text, times) in [("all", 1), ("first", 1), ("second", 1), ("w1", 1), ("mean of 30 runs", 1)] {
+            assert_eq!(svg.matches(text).count(), times, "{text}");
         }
     }
 
