@@ -145,12 +145,9 @@ fn every_kpi_that_varies_has_a_chart_and_the_others_are_named() {
     let folder = small("charts", &grid());
     assert_eq!(kubesim(&folder, &["sweep", "small.yaml", "--out=out"]).code, 0);
     let svg = fs::read_to_string(folder.join("out/charts/convergence_seconds.svg")).unwrap();
-    for text in [
-        "convergence_seconds over concurrent-replicaset-syncs",
-        "replicas 2",
-        "replicas 4",
-        "95 % interval of the mean",
-    ] {
+    for text in
+        ["Convergence time over concurrent-replicaset-syncs", "replicas 2", "replicas 4", "95 % interval of the mean"]
+    {
         assert!(svg.contains(text), "{text}");
     }
     assert!(fs::read(folder.join("out/charts/convergence_seconds.png")).unwrap().starts_with(b"\x89PNG"));

@@ -97,6 +97,9 @@ fn shown_kpis(sweep: &Sweep, summary: &SweepSummary) -> Vec<&'static str> {
     if !sweep.goals.is_empty() {
         return sweep.goals.iter().map(|goal| goal.kpi).collect();
     }
+    if !sweep.histograms.is_empty() {
+        return sweep.histograms.iter().map(|histogram| histogram.kpi).collect();
+    }
     DEFAULT_KPIS.into_iter().filter(|kpi| summary.varies(kpi)).take(MOST_KPIS).collect()
 }
 

@@ -3,6 +3,7 @@
 
 pub mod ages;
 pub mod explain;
+mod leads;
 pub mod replay;
 pub mod samples;
 pub mod single;

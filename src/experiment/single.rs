@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 
-use crate::model::{Kind, Object, Span};
+use crate::model::{Distribution, Kind, Object, Span};
 use crate::plot::chart::{FaultSpan, Mark};
 use crate::plot::charts::{ChartData, run_charts};
 use crate::plot::png::Renderer;
@@ -259,7 +259,7 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
 
 fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
     let spans = plan.faults.iter().zip(world.fault_windows()).filter_map(|(fault, window)| {
-        let (begins, ends) = window?;
+        let (begins, ends) = window.filter(|_| !is_without_effect(&fault.action))?;
         let from = begins - plan.start_at;
         Some(FaultSpan {
             from: from.as_seconds(),
@@ -275,6 +275,16 @@ fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: 
         spans: spans.collect(),
         marks: marks.collect(),
     }
+}
+
+/// A delay of nothing, as a variant beside one with a delay has it, is no fault to show.
+fn is_without_effect(action: &FaultAction) -> bool {
+    let by = match action {
+        FaultAction::DelayWatch(delay) => &delay.by,
+        FaultAction::DelayReplies(delay) => &delay.by,
+        _ => return false,
+    };
+    *by == Distribution::Constant(0)
 }
 
 /// When a fault is over, from the start of the run.

@@ -17,6 +17,15 @@ use super::single::{CHARTS, RunError};
 use super::statistics::CONFIDENCE;
 use super::sweep_summary::{PointSummary, SweepSummary};
 
+/// Stem of the chart with several KPIs.
+const OVERVIEW: &str = "overview";
+/// KPIs that say why another comes out as it does.
+const REASONS: [&str; 4] = ["requests_429_per_second", "retries_total", "requests_conflict", "queue_depth_mean"];
+/// Fewer KPIs need no picture together.
+const FEWEST_STACKED: usize = 3;
+/// Most KPIs in one picture.
+const MOST_STACKED: usize = 5;
+
 /// Notices that begin like this say which charts there are none of.
 pub const NO_CHART: &str = "no chart, as ";
 
@@ -31,7 +40,8 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, SweepCh
     match Layout::of(sweep) {
         Some(layout) => {
             let chart = |name: &&str| (name.to_string(), SweepChart::Band(layout.chart(name, summary)));
-            charts = varying.iter().map(chart).collect();
+            charts.extend(layout.overview(sweep, &varying, summary));
+            charts.extend(varying.iter().map(chart));
         }
         None => notices.push(format!("{NO_CHART}there is one point only")),
     }
@@ -47,23 +57,10 @@ pub fn charts(sweep: &Sweep, summary: &mut SweepSummary) -> Vec<(String, SweepCh
 /// The distributions that the sweep asks for, by name, over the values of all runs.
 pub fn histograms(sweep: &Sweep, drawn: Vec<Vec<f64>>, summary: &SweepSummary) -> Vec<(String, SweepChart)> {
     let chart = |(of, values): (&HistogramOf, Vec<f64>)| {
-        let (least, most) = values
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let shown = |value: f64| format_f64((value * 1e3).round() / 1e3);
-        let subtitle = match values.len() {
-            0 => format!("{}: no run measured it", summary.name),
-            runs => format!(
-                "{}, seed {}: {runs} runs; least {}, mean {}, most {}",
-                summary.name,
-                summary.seed,
-                shown(least),
-                shown(mean),
-                shown(most)
-            ),
-        };
-        let title = format!("Distribution of {}", of.kpi);
+        let title = format!("{}: distribution", words(of.kpi));
+        let head = format!("{} of {}, seed {}", of.kpi, summary.name, summary.seed);
+        let (values, runs) = without_zeros(values);
+        let subtitle = format!("{head}: {runs}{}", spread(&values));
         let (x_label, lines) = (unit(of.kpi).to_string(), of.lines.clone());
         let histogram = Histogram { title, subtitle, x_label, values, lines };
         (format!("{}-distribution", of.kpi), SweepChart::Histogram(histogram))
@@ -71,11 +68,37 @@ pub fn histograms(sweep: &Sweep, drawn: Vec<Vec<f64>>, summary: &SweepSummary) -
     sweep.histograms.iter().zip(drawn).map(chart).collect()
 }
 
+/// The values that are drawn, and how many runs there are. Where most are zero (nothing happened) the others would be flat
+/// beside their bar, and are drawn alone.
+fn without_zeros(values: Vec<f64>) -> (Vec<f64>, String) {
+    let runs = values.len();
+    let others: Vec<f64> = values.iter().copied().filter(|value| *value != 0.0).collect();
+    let zeros = runs - others.len();
+    if others.is_empty() || 2 * zeros <= runs {
+        return (values, if runs == 0 { "no run measured it".to_string() } else { format!("{runs} runs") });
+    }
+    let drawn = others.len();
+    (others, format!("{runs} runs; in {zeros} of them it is 0; drawn are the other {drawn}"))
+}
+
+/// Least, mean and most, in words.
+fn spread(values: &[f64]) -> String {
+    if values.is_empty() {
+        return String::new();
+    }
+    let ends = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let shown = |value: f64| format_f64((value * 1e3).round() / 1e3);
+    format!("; least {}, mean {}, most {}", shown(ends.0), shown(mean), shown(ends.1))
+}
+
 /// A chart of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SweepChart {
     /// A KPI over swept values.
     Band(BandChart),
+    /// KPIs over swept values, below each other: what all have in common, and each.
+    Stack(BandChart, Vec<BandChart>),
     /// The distribution of a KPI.
     Histogram(Histogram),
 }
@@ -92,6 +115,7 @@ pub fn write(charts: &[(String, SweepChart)], folder: &OutputFolder) -> Result<(
         .map(|(_, chart)| {
             let drawing = match chart {
                 SweepChart::Band(chart) => band::draw(chart),
+                SweepChart::Stack(head, charts) => band::draw_stack(head, charts),
                 SweepChart::Histogram(chart) => histogram::draw(chart),
             };
             let png = renderer.png(&drawing);
@@ -177,12 +201,12 @@ impl<'a> Layout<'a> {
             1 => "one run a point".to_string(),
             runs => format!("mean of {runs} runs a point"),
         };
-        let mut subtitle = format!("{}, seed {}: {runs}", summary.name, summary.seed);
+        let mut subtitle = format!("{kpi} of {}, seed {}: {runs}", summary.name, summary.seed);
         if has_band {
             subtitle += &format!(" with its {percent} % interval (Student's t)");
         }
         let mut chart = BandChart {
-            title: format!("{kpi} over {}", self.name),
+            title: format!("{} over {}", words(kpi), self.name),
             subtitle,
             x_label: format!("{}{}", self.name, self.scale.words()),
             y_label: unit(kpi).to_string(),
@@ -195,6 +219,36 @@ impl<'a> Layout<'a> {
         };
         chart.note = self.note(&chart, shown.len(), kpi, summary);
         chart
+    }
+
+    /// What was wanted, and what says why it comes out like that, in one picture; `None` where that is not enough.
+    fn overview(&self, sweep: &Sweep, varying: &[&str], summary: &SweepSummary) -> Option<(String, SweepChart)> {
+        let goals = sweep.goals.iter().map(|goal| goal.kpi);
+        let mut shown: Vec<&str> = goals.chain(REASONS).filter(|kpi| varying.contains(kpi)).collect();
+        let mut seen = Vec::new();
+        shown.retain(|kpi| {
+            !seen.contains(kpi) && {
+                seen.push(*kpi);
+                true
+            }
+        });
+        shown.truncate(MOST_STACKED);
+        let charts: Vec<BandChart> = shown.iter().map(|kpi| self.chart(kpi, summary)).collect();
+        let first = charts.first().filter(|_| charts.len() >= FEWEST_STACKED)?;
+        let (_, rest) = first.subtitle.split_once(", ")?;
+        let head = BandChart {
+            title: format!("{} over {}", summary.name, self.name),
+            subtitle: rest.to_string(),
+            note: self.paths.join("\n"),
+            ..first.clone()
+        };
+        // In plots as low as these a label would hide a line: it goes to the title.
+        let stacked = shown.iter().zip(&charts).map(|(kpi, chart)| {
+            let label = chart.best.as_ref().map(|best| format!(" ({})", best.label));
+            let best = chart.best.clone().map(|best| BestPoint { label: String::new(), ..best });
+            BandChart { title: format!("{}{}", words(kpi), label.unwrap_or_default()), best, ..chart.clone() }
+        });
+        Some((OVERVIEW.to_string(), SweepChart::Stack(head, stacked.collect())))
     }
 
     fn line(&self, line: usize, kpi: &str, summary: &SweepSummary) -> BandLine {
@@ -249,6 +303,34 @@ impl Scale {
             Scale::Logarithmic => " (logarithmic scale)",
             Scale::Categories => " (equal distances)",
         }
+    }
+}
+
+/// What a KPI is, in words.
+fn words(kpi: &str) -> &str {
+    match kpi {
+        "convergence_seconds" => "Convergence time",
+        "reconciles_total" => "Reconciles",
+        "retries_total" => "Requeues after failed reconciles",
+        "queue_wait_seconds_mean" => "Mean wait in work queues",
+        "queue_wait_seconds_p99" => "Wait in work queues, 99th percentile",
+        "queue_wait_seconds_max" => "Longest wait in work queues",
+        "queue_depth_mean" => "Mean depth of work queues",
+        "staleness_seconds_mean" => "Mean staleness of caches",
+        "staleness_seconds_max" => "Highest staleness of caches",
+        "pods_created_total" => "Pods created",
+        "pods_deleted_total" => "Pods deleted",
+        "requests_total" => "API requests",
+        "requests_conflict" => "Conflicts (409)",
+        "requests_429" => "Refused requests (429)",
+        "requests_429_per_second" => "Refused requests (429) a second",
+        "events_total" => "Kubernetes Events",
+        "leaderless_seconds" => "Time without a leader",
+        "leaderless_seconds_max" => "Longest time without a leader",
+        "leader_overlap_seconds" => "Time with two leaders",
+        "leader_overlap_seconds_max" => "Longest time with two leaders",
+        "leader_changes_total" => "Changes of leader",
+        other => other,
     }
 }
 
@@ -342,6 +424,15 @@ mod tests {
             assert_eq!(places(&axis("x", words)), (vec![0.0, 0.5, 1.0], Scale::Categories));
         }
         assert_eq!(places(&axis("x", json!(["1s", "1000ms"]))), (vec![0.0, 1.0], Scale::Categories));
+    }
+
+    #[test]
+    fn runs_in_which_nothing_happened_do_not_hide_the_others() {
+        let (drawn, words) = without_zeros(vec![0.0, 1.0, 0.0, 0.0, 2.5]);
+        assert_eq!((drawn, words.as_str()), (vec![1.0, 2.5], "5 runs; in 3 of them it is 0; drawn are the other 2"));
+        let (drawn, words) = without_zeros(vec![0.0, 1.0]);
+        assert_eq!((drawn.len(), words.as_str()), (2, "2 runs"));
+        assert_eq!(spread(&[1.0, 2.5]), "; least 1, mean 1.75, most 2.5");
     }
 
     #[test]

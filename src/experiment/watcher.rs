@@ -18,6 +18,7 @@ use crate::trace::metrics_csv::MetricsCsv;
 use crate::trace::sink::{CsvSink, RecordSink};
 
 use super::ages::Ages;
+use super::leads::Leads;
 use super::samples::Samples;
 use super::single::Progress;
 
@@ -60,6 +61,9 @@ pub struct Watcher<'a> {
     /// What kubectl could not do, in words.
     pub complaints: Vec<String>,
     ages: Ages,
+    leads: Leads,
+    /// Records when leaders were last looked at.
+    records_of_leads: u64,
     samples: Samples,
     /// Components whose queue changed in this instant: process and component.
     touched_queues: Vec<(Name, Name)>,
@@ -97,6 +101,8 @@ impl<'a> Watcher<'a> {
             event_writes: 0,
             complaints: Vec::new(),
             ages: Ages::new(start),
+            leads: Leads::new(start),
+            records_of_leads: 0,
             samples: Samples::new(start),
             touched_queues: Vec::new(),
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
@@ -123,8 +129,9 @@ impl<'a> Watcher<'a> {
     /// The series for charts, once the run is over: samples where they changed, and every informer's age as a line.
     pub fn take_series(&mut self, end: Time) -> Map<SeriesKey, Vec<(f64, f64)>> {
         let mut series = self.samples.take_series();
-        series.retain(|key, _| key.metric != charts::STALENESS);
+        series.retain(|key, _| key.metric != charts::STALENESS && key.metric != charts::LEADS);
         series.extend(self.ages.take_lines(end));
+        series.extend(self.leads.take_lines());
         series
     }
 
@@ -271,6 +278,10 @@ impl Observer for Watcher<'_> {
         self.ages.measure(now, world, &mut self.samples);
         if self.takes_samples {
             self.note_depths(now, world);
+            if self.records != self.records_of_leads {
+                self.records_of_leads = self.records;
+                self.leads.measure(now, world);
+            }
         } else {
             self.touched_queues.clear();
         }

@@ -1,7 +1,7 @@
 //! A chart of means with their intervals over swept values: lines with bands.
 
 use super::canvas::{Align, Canvas, Point};
-use super::layout::{self, LABEL_SIZE, Placed, SWATCH, TICK_SIZE, TITLE_SIZE};
+use super::layout::{self, LABEL_SIZE, PANEL_TITLE_SIZE, Placed, SWATCH, TICK_SIZE, TITLE_SIZE};
 use super::palette::{self, Pen};
 use super::scale::Axis;
 use super::svg::{LINE_HEIGHT, MARGIN, RIGHT_MARGIN, TITLE_HEIGHT, WIDTH, Y_LABEL_WIDTH, draw_lines};
@@ -10,6 +10,10 @@ use super::{text, thin};
 const LEGEND_ROW_HEIGHT: i32 = 20;
 const PLOT_HEIGHT: i32 = 360;
 const TICKS_HEIGHT: i32 = 24;
+/// Height of a plot in a stack, of its title, and the room between two.
+const STACKED_HEIGHT: i32 = 150;
+const STACKED_TITLE_HEIGHT: i32 = 28;
+const STACKED_GAP: i32 = 16;
 /// Room between the ends of the plot and the outermost points.
 const INSET: i32 = 28;
 
@@ -45,7 +49,7 @@ pub struct BestPoint {
     pub line: usize,
     /// Number of the point in it.
     pub point: usize,
-    /// What is written beside it.
+    /// What is written beside it; nothing when empty.
     pub label: String,
     /// Small values are good: the label stands below the point where it has room.
     pub is_low: bool,
@@ -79,33 +83,84 @@ impl BandPoint {
 
 /// Draws a chart. The same chart gives the same text.
 pub fn draw(chart: &BandChart) -> String {
-    let frame = Frame::of(chart);
-    let room = WIDTH as i32 - 2 * MARGIN;
-    let note: Vec<String> = chart.note.lines().flat_map(|line| text::lines(line, LABEL_SIZE, room)).collect();
-    let x_label_top = frame.low + TICKS_HEIGHT;
-    let note_top = x_label_top + LINE_HEIGHT + 10;
-    let height = note_top + note.len() as i32 * LINE_HEIGHT + MARGIN;
-    let mut svg = String::new();
+    let frame = Frame::of(chart, (below_head(chart), PLOT_HEIGHT), value_axis(chart).widest_tick());
+    let (mut svg, height) = (String::new(), height(chart, &frame));
     let mut canvas = Canvas::new(&mut svg, (WIDTH, height as u32));
-    let title = text::shortened(&chart.title, TITLE_SIZE, room);
-    canvas.text(&title, (MARGIN, MARGIN + TITLE_HEIGHT / 2 - 4), TITLE_SIZE, palette::INK, Align::Left);
-    let subtitle = text::lines(&chart.subtitle, LABEL_SIZE, room);
-    draw_lines(&mut canvas, &subtitle, MARGIN + TITLE_HEIGHT);
+    draw_head(&mut canvas, chart);
     frame.draw_legend(&mut canvas, chart);
-    frame.draw_grid(&mut canvas, chart);
-    for (index, line) in chart.lines.iter().enumerate() {
-        frame.draw_band(&mut canvas, line, pen(index));
-    }
-    for (index, line) in chart.lines.iter().enumerate() {
-        frame.draw_line(&mut canvas, line, index);
-    }
-    frame.draw_best(&mut canvas, chart);
-    let x_label = text::shortened(&chart.x_label, LABEL_SIZE, room);
-    let middle = (frame.left + frame.right) / 2;
-    canvas.text(&x_label, (middle, x_label_top + LINE_HEIGHT / 2), LABEL_SIZE, palette::INK, Align::Centre);
-    draw_lines(&mut canvas, &note, note_top);
+    frame.draw_plot(&mut canvas, chart);
+    frame.draw_places(&mut canvas, chart);
+    draw_foot(&mut canvas, chart, &frame);
     canvas.finish();
     svg
+}
+
+/// Draws charts of the same places and lines below each other, each under its own title. `head` has the title, subtitle and
+/// note of all, and their legend; the place of its best point is marked in each. The same charts give the same text.
+pub fn draw_stack(head: &BandChart, charts: &[BandChart]) -> String {
+    let widest = charts.iter().map(|chart| value_axis(chart).widest_tick()).max().unwrap_or(0);
+    let mut frames: Vec<Frame> = Vec::with_capacity(charts.len());
+    let legend = Frame::of(head, (below_head(head), 0), widest);
+    let mut top = legend.high - 10;
+    for chart in charts {
+        let high = top + STACKED_TITLE_HEIGHT;
+        frames.push(Frame { high, low: high + STACKED_HEIGHT, ..Frame::of(chart, (0, 0), widest) });
+        top = high + STACKED_HEIGHT + STACKED_GAP;
+    }
+    let Some(last) = frames.last() else { return draw(head) };
+    let (mut svg, height) = (String::new(), height(head, last));
+    let mut canvas = Canvas::new(&mut svg, (WIDTH, height as u32));
+    draw_head(&mut canvas, head);
+    legend.draw_legend(&mut canvas, head);
+    let best = head.best.as_ref().and_then(|best| head.lines.get(best.line)?.points.get(best.point));
+    for (frame, chart) in frames.iter().zip(charts) {
+        let title = text::shortened(&chart.title, PANEL_TITLE_SIZE, frame.right - frame.left);
+        let at = (frame.left, frame.high - STACKED_TITLE_HEIGHT / 2);
+        canvas.text(&title, at, PANEL_TITLE_SIZE, palette::INK, Align::Left);
+        frame.draw_grid(&mut canvas, chart);
+        if let Some(x) = best.map(|best| frame.x(best.place)) {
+            draw_dashed(&mut canvas, &[(x, frame.high), (x, frame.low)], BEST_LINE);
+        }
+        frame.draw_values(&mut canvas, chart);
+    }
+    last.draw_places(&mut canvas, head);
+    draw_foot(&mut canvas, head, last);
+    canvas.finish();
+    svg
+}
+
+/// Through the best point.
+const BEST_LINE: Pen = Pen { colour: palette::PALE_INK, width: 2, dash: &[4, 4] };
+
+/// The pixel below title and subtitle.
+fn below_head(chart: &BandChart) -> i32 {
+    let subtitle = text::lines(&chart.subtitle, LABEL_SIZE, WIDTH as i32 - 2 * MARGIN).len() as i32;
+    MARGIN + TITLE_HEIGHT + subtitle * LINE_HEIGHT + 6
+}
+
+fn note(chart: &BandChart) -> Vec<String> {
+    let room = WIDTH as i32 - 2 * MARGIN;
+    chart.note.lines().flat_map(|line| text::lines(line, LABEL_SIZE, room)).collect()
+}
+
+/// Height of the paper below whose last frame label and note stand.
+fn height(chart: &BandChart, last: &Frame) -> i32 {
+    last.low + TICKS_HEIGHT + LINE_HEIGHT + 10 + note(chart).len() as i32 * LINE_HEIGHT + MARGIN
+}
+
+fn draw_head(canvas: &mut Canvas<'_>, chart: &BandChart) {
+    let room = WIDTH as i32 - 2 * MARGIN;
+    let title = text::shortened(&chart.title, TITLE_SIZE, room);
+    canvas.text(&title, (MARGIN, MARGIN + TITLE_HEIGHT / 2 - 4), TITLE_SIZE, palette::INK, Align::Left);
+    draw_lines(canvas, &text::lines(&chart.subtitle, LABEL_SIZE, room), MARGIN + TITLE_HEIGHT);
+}
+
+fn draw_foot(canvas: &mut Canvas<'_>, chart: &BandChart, last: &Frame) {
+    let top = last.low + TICKS_HEIGHT;
+    let x_label = text::shortened(&chart.x_label, LABEL_SIZE, WIDTH as i32 - 2 * MARGIN);
+    let middle = (last.left + last.right) / 2;
+    canvas.text(&x_label, (middle, top + LINE_HEIGHT / 2), LABEL_SIZE, palette::INK, Align::Centre);
+    draw_lines(canvas, &note(chart), top + LINE_HEIGHT + 10);
 }
 
 /// The dark colours come first. The first line is the widest, so that it shows beside one that covers it.
@@ -131,16 +186,14 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(chart: &BandChart) -> Frame {
+    /// A legend from a pixel on and the plot of a height below it; `widest` is the width of the widest tick.
+    fn of(chart: &BandChart, (legend_top, height): (i32, i32), widest: i32) -> Frame {
         let values = value_axis(chart);
-        let widest = values.ticks.iter().map(|(_, tick)| text::width(tick, TICK_SIZE)).max().unwrap_or(0);
         let (left, right) = (Y_LABEL_WIDTH + widest + 12, WIDTH as i32 - RIGHT_MARGIN);
-        let subtitle = text::lines(&chart.subtitle, LABEL_SIZE, WIDTH as i32 - 2 * MARGIN).len() as i32;
-        let legend_top = MARGIN + TITLE_HEIGHT + subtitle * LINE_HEIGHT + 6;
         let names = legend_names(chart);
         let legend = layout::legend(&names, left, right);
         let high = legend_top + layout::rows(&legend) * LEGEND_ROW_HEIGHT + 10;
-        Frame { left, right, high, low: high + PLOT_HEIGHT, legend_top, legend, values }
+        Frame { left, right, high, low: high + height, legend_top, legend, values }
     }
 
     fn x(&self, place: f64) -> i32 {
@@ -171,6 +224,21 @@ impl Frame {
         }
     }
 
+    fn draw_plot(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
+        self.draw_grid(canvas, chart);
+        self.draw_values(canvas, chart);
+    }
+
+    fn draw_values(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
+        for (index, line) in chart.lines.iter().enumerate() {
+            self.draw_band(canvas, line, pen(index));
+        }
+        for (index, line) in chart.lines.iter().enumerate() {
+            self.draw_line(canvas, line, index);
+        }
+        self.draw_best(canvas, chart);
+    }
+
     fn draw_grid(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
         for (value, tick) in &self.values.ticks {
             let y = self.y(*value);
@@ -178,23 +246,37 @@ impl Frame {
             canvas.line(&[(self.left - 5, y), (self.left, y)], palette::AXIS, 1);
             canvas.text(tick, (self.left - 9, y), TICK_SIZE, palette::INK, Align::Right);
         }
-        let mut taken = i32::MIN;
-        let share = (self.right - self.left) / chart.ticks.len().clamp(1, 12) as i32;
-        for (place, tick) in &chart.ticks {
+        for (place, _) in &chart.ticks {
             let x = self.x(*place);
             canvas.line(&[(x, self.high), (x, self.low)], palette::GRID, 1);
-            canvas.line(&[(x, self.low), (x, self.low + 5)], palette::AXIS, 1);
-            let tick = text::shortened(tick, TICK_SIZE, share.max(40) - 8);
-            let half = text::width(&tick, TICK_SIZE) / 2 + 1;
-            let middle = x.clamp(half, WIDTH as i32 - half);
-            if middle - half > taken {
-                canvas.text(&tick, (middle, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
-                taken = middle + half + 6;
-            }
         }
         canvas.line(&[(self.left, self.high), (self.left, self.low), (self.right, self.low)], palette::AXIS, 1);
-        let label = text::shortened(&chart.y_label, LABEL_SIZE, PLOT_HEIGHT);
+        let label = text::shortened(&chart.y_label, LABEL_SIZE, self.low - self.high);
         canvas.text(&label, (16, (self.high + self.low) / 2), LABEL_SIZE, palette::INK, Align::Upwards);
+    }
+
+    /// The swept values below the plot.
+    fn draw_places(&self, canvas: &mut Canvas<'_>, chart: &BandChart) {
+        const GAP: i32 = 6;
+        let share = (self.right - self.left) / chart.ticks.len().clamp(1, 12) as i32;
+        let placed = chart.ticks.iter().map(|(place, tick)| {
+            let tick = text::shortened(tick, TICK_SIZE, share.max(40) - 8);
+            let half = text::width(&tick, TICK_SIZE) / 2 + 1;
+            let x = self.x(*place);
+            (x, x.clamp(half, WIDTH as i32 - half), half, tick)
+        });
+        let placed: Vec<(i32, i32, i32, String)> = placed.collect();
+        // Where they are crowded some are left out, but never the last: it says how far the axis goes.
+        let end = placed.last().map_or(i32::MAX, |(_, middle, half, _)| middle - half);
+        let mut taken = i32::MIN;
+        for (index, (x, middle, half, tick)) in placed.iter().enumerate() {
+            canvas.line(&[(*x, self.low), (*x, self.low + 5)], palette::AXIS, 1);
+            let is_last = index + 1 == placed.len();
+            if is_last || (middle - half > taken && middle + half + GAP <= end) {
+                canvas.text(tick, (*middle, self.low + 15), TICK_SIZE, palette::INK, Align::Centre);
+                taken = middle + half + GAP;
+            }
+        }
     }
 
     fn draw_band(&self, canvas: &mut Canvas<'_>, line: &BandLine, pen: Pen) {
@@ -229,6 +311,9 @@ impl Frame {
         canvas.dot((x, y), palette::INK, 8);
         canvas.dot((x, y), palette::PAPER, 6);
         canvas.dot((x, y), pen(best.line).colour, 4);
+        if best.label.is_empty() {
+            return;
+        }
         let label = text::shortened(&best.label, LABEL_SIZE, self.right - self.left);
         let half = text::width(&label, LABEL_SIZE) / 2;
         let middle = x.clamp(self.left + half + 4, self.right - half - 4);
@@ -310,6 +395,25 @@ mod tests {
             ["convergence_seconds", "workers", "seconds", "w0", "w2", "mean of 30 runs", "95 % interval", "best"]
         {
             assert!(svg.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_place_is_named_where_places_are_crowded() {
+        let mut crowded = chart(&[1.0, 2.0, 3.0], None);
+        crowded.ticks = vec![(0.0, "1".into()), (0.985, "9090".into()), (1.0, "9999".into())];
+        let svg = draw(&crowded);
+        assert!(svg.contains("9999") && !svg.contains("9090"));
+    }
+
+    #[test]
+    fn a_stack_has_the_titles_of_all_and_names_the_places_once() {
+        let head = BandChart { title: "all".into(), ..chart(&[10.0, 5.0, 3.0], None) };
+        let charts = ["first", "second"].map(|title| BandChart { title: title.into(), ..head.clone() });
+        let svg = draw_stack(&head, &charts);
+        assert_eq!(svg, draw_stack(&head, &charts));
+        for (text, times) in [("all", 1), ("first", 1), ("second", 1), ("w1", 1), ("mean of 30 runs", 1)] {
+            assert_eq!(svg.matches(text).count(), times, "{text}");
         }
     }
 

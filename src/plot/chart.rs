@@ -13,6 +13,8 @@ pub struct Chart {
     pub panels: Vec<Panel>,
     /// Seconds that the time axis covers; longer when something shown is later.
     pub length_s: f64,
+    /// The part of the time that is shown, in seconds; `None` for all of it.
+    pub window: Option<(f64, f64)>,
     /// All panels have the same scale of values, so that they can be compared.
     pub same_scale: bool,
 }
@@ -26,6 +28,8 @@ pub struct Panel {
     pub y_label: String,
     /// Whether values are counts.
     pub values: ValueKind,
+    /// Its series coincide much of the time: the first are drawn wide, so that they show beside the later ones.
+    pub coincides: bool,
     /// The series, the most important last: it is drawn on top.
     pub series: Vec<Series>,
     /// Spans to shade.
@@ -42,6 +46,8 @@ pub enum ValueKind {
     Counts,
     /// Any number.
     Measures,
+    /// None: each series has a lane, in which it is drawn while it is above zero.
+    Lanes,
 }
 
 /// One series.
@@ -67,6 +73,10 @@ pub enum Style {
     Area,
     /// Dots.
     Points,
+    /// Bars in a lane.
+    Lane,
+    /// Bars in a lane that should be empty, each with its length.
+    Alarm,
 }
 
 /// A span of time to shade.

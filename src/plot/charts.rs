@@ -1,4 +1,4 @@
-//! The charts that a run leaves behind: replicas, pods, queues, reconciles of operators, staleness.
+//! The charts that a run leaves behind: replicas, pods, queues, reconciles of operators, leaders, staleness.
 //!
 //! With several variants the panels of one chart stand below each other on one scale, the variant in their titles.
 
@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};
+use super::leaders::leaders;
 use super::palette::MOST_SERIES;
 use crate::model::Map;
 use crate::trace::metrics_csv::push_labels;
@@ -37,11 +38,17 @@ pub const RUNNING_PODS: &str = "kubelet_running_pods";
 /// Pods in the scheduler's queues; label `queue`.
 pub const PENDING_PODS: &str = "scheduler_pending_pods";
 
+/// Whether a process leads; labels `name` (the lease), `process`.
+pub const LEADS: &str = "leader_election_master_status";
+
 /// Reconciles of an operator; labels `controller`, `result`.
 pub const RECONCILES: &str = "controller_runtime_reconcile_total";
 
+/// A cache that is behind by no more than this is as fresh as caches are.
+const FRESH_SECONDS: f64 = 0.1;
+
 /// Most panels of one chart.
-const MOST_PANELS: usize = 6;
+pub(super) const MOST_PANELS: usize = 6;
 
 /// A metric and its labels.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -90,7 +97,8 @@ pub struct ChartData {
     pub marks: Vec<Mark>,
 }
 
-/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `reconciles`, `staleness`.
+/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `reconciles`, `leaders`,
+/// `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -98,11 +106,35 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("pods", pods(scenario, data)),
         ("queues", queues(scenario, data)),
         ("reconciles", reconciles(scenario, data)),
+        ("leaders", leaders(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
     let length_s = data.iter().map(length_seconds).fold(0.0, f64::max);
-    shown.map(|(name, chart)| (name, Chart { length_s, ..chart })).collect()
+    let mut shown: Vec<_> = shown.map(|(name, chart)| (name, Chart { length_s, ..chart })).collect();
+    let changes = shown.iter().flat_map(|(_, chart)| &chart.panels).map(last_change);
+    let last = changes.fold(0.0, f64::max);
+    let end = (1.25 * last).ceil();
+    if last > 0.0 && end < 0.5 * length_s {
+        for (_, chart) in shown.iter_mut().filter(|(_, chart)| chart.window.is_none()) {
+            chart.window = Some((0.0, end));
+            chart.subtitle +=
+                &format!("; nothing changes after {} s of {}", format_f64(last.ceil()), format_f64(length_s));
+        }
+    }
+    shown
+}
+
+/// The last instant at which a panel shows something new.
+fn last_change(panel: &Panel) -> f64 {
+    let spans = panel.spans.iter().map(|span| span.to);
+    let marks = panel.marks.iter().map(|mark| mark.at);
+    let changes = panel.series.iter().filter_map(|series| {
+        let pairs = series.points.windows(2).rev();
+        let mut told = pairs.filter(|pair| pair[0].1 != pair[1].1 && !pair[1].1.is_nan());
+        told.next().map(|pair| pair[1].0)
+    });
+    spans.chain(marks).chain(changes).fold(0.0, f64::max)
 }
 
 /// The length of a run, and never less than the last instant at which any of its metrics changed.
@@ -170,6 +202,12 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
         // Variants side by side: their Deployments tell the story, their ReplicaSets would only repeat it.
         workloads.retain(|workload| workload.kind == "deployment");
     }
+    // One that never has or wants a pod has nothing to show.
+    let is_empty = |workload: &Workload| {
+        let series = data.iter().flat_map(|run| workload.series(run));
+        series.flat_map(|series| series.points).all(|point| !(point.1 > 0.0))
+    };
+    workloads.retain(|workload| !is_empty(workload));
     let mut panels = Vec::new();
     let mut left_out: usize = 0;
     for workload in &workloads {
@@ -182,7 +220,8 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
                 left_out += 1;
                 continue;
             }
-            panels.push(panel(run, &workload.title(), "pods", ValueKind::Counts, series));
+            let panel = panel(run, &workload.title(), "pods", ValueKind::Counts, series);
+            panels.push(Panel { coincides: true, ..panel });
         }
     }
     let note = match left_out {
@@ -231,7 +270,7 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
 }
 
 /// The sum of step lines; one that has not begun, or has ended, counts nothing.
-fn sum<'a>(lines: impl Iterator<Item = &'a [(f64, f64)]>) -> Vec<(f64, f64)> {
+pub(super) fn sum<'a>(lines: impl Iterator<Item = &'a [(f64, f64)]>) -> Vec<(f64, f64)> {
     let mut changes: Vec<(f64, f64)> = Vec::new();
     for points in lines {
         let mut before = 0.0;
@@ -258,7 +297,8 @@ fn sum<'a>(lines: impl Iterator<Item = &'a [(f64, f64)]>) -> Vec<(f64, f64)> {
 /// Keys waiting in each work queue that ever held one.
 fn queues(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| key.label("name").to_string();
-    let mut chart = by_variant(data, QUEUE_DEPTH, name, ("keys waiting", ValueKind::Counts), Style::Step);
+    let what = ("keys waiting", ValueKind::Counts);
+    let mut chart = by_variant(data, (QUEUE_DEPTH, 0.0), name, what, Style::Step);
     chart.title = "Work queue depth".to_string();
     chart.subtitle = format!("{scenario}. Keys waiting, the highest in each interval between two samples");
     chart
@@ -267,34 +307,36 @@ fn queues(scenario: &str, data: &[ChartData]) -> Chart {
 /// Reconciles that each operator has ended, by how.
 fn reconciles(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| format!("{}: {}", key.label("controller"), key.label("result"));
-    let mut chart = by_variant(data, RECONCILES, name, ("reconciles", ValueKind::Counts), Style::Step);
+    let mut chart = by_variant(data, (RECONCILES, 0.0), name, ("reconciles", ValueKind::Counts), Style::Step);
     chart.title = "Reconciles of operators".to_string();
     chart.subtitle = format!("{scenario}. Ended since the process started, by how they ended");
     chart
 }
 
-/// How old each informer's cache is.
+/// How old each informer's cache is. What a watch event needs on its way is no story: caches that are never behind by more
+/// than [`FRESH_SECONDS`] are left out.
 fn staleness(scenario: &str, data: &[ChartData]) -> Chart {
     let name = |key: &SeriesKey| match (key.label("process"), key.label("kind")) {
         (process, "") => process.to_string(),
         (process, kind) => format!("{process}: {kind}"),
     };
-    let mut chart = by_variant(data, STALENESS, name, ("seconds", ValueKind::Measures), Style::Line);
+    let what = ("seconds behind", ValueKind::Measures);
+    let mut chart = by_variant(data, (STALENESS, FRESH_SECONDS), name, what, Style::Line);
     chart.title = "Staleness of informer caches".to_string();
     chart.subtitle = format!("{scenario}. Age of the oldest write that the cache lacks");
     chart
 }
 
 /// A panel for each variant with the series of a metric. The same series have the same pens in all panels; where there are
-/// more than can be told apart, those with the highest peaks are shown.
+/// more than can be told apart, those with the highest peaks are shown; those that are never above `least` are not.
 fn by_variant(
     data: &[ChartData],
-    metric: &str,
+    (metric, least): (&str, f64),
     name: impl Fn(&SeriesKey) -> String,
     (y_label, values): (&str, ValueKind),
     style: Style,
 ) -> Chart {
-    let (shown, mut notes) = highest(data, metric);
+    let (shown, mut notes) = highest(data, metric, least);
     if shown.is_empty() {
         return Chart::default();
     }
@@ -315,9 +357,9 @@ fn by_variant(
     Chart { note: notes.join(" "), panels, same_scale: true, ..Chart::default() }
 }
 
-/// The series of a metric that are ever above zero, those with the highest peaks over all variants, the highest last (it is drawn on top), and a note on
-/// the others.
-fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<String>) {
+/// The series of a metric that are ever above `least`, those with the highest peaks over all variants, the highest last (it
+/// is drawn on top), and a note on the others.
+fn highest<'a>(data: &'a [ChartData], metric: &str, least: f64) -> (Vec<&'a SeriesKey>, Vec<String>) {
     let keys: BTreeSet<&SeriesKey> =
         data.iter().flat_map(|run| run.series.keys()).filter(|key| key.metric == metric).collect();
     let peak = |key: &SeriesKey| {
@@ -327,12 +369,18 @@ fn highest<'a>(data: &'a [ChartData], metric: &str) -> (Vec<&'a SeriesKey>, Vec<
     let ranked = keys.into_iter().map(|key| (peak(key), key));
     // A line along the axis says nothing.
     let mut ranked: Vec<(f64, &SeriesKey)> = ranked.filter(|(peak, _)| *peak > 0.0).collect();
+    let all = ranked.len();
+    ranked.retain(|(peak, _)| *peak > least);
+    let quiet = all - ranked.len();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let mut notes = Vec::new();
     if let Some((highest_hidden, _)) = ranked.get(MOST_SERIES) {
         let hidden = ranked.len() - MOST_SERIES;
         notes.push(format!("Not shown: {hidden} more, none ever above {}.", format_f64(*highest_hidden)));
         ranked.truncate(MOST_SERIES);
+    }
+    if quiet > 0 {
+        notes.push(format!("Not shown: {quiet} that are never above {}.", format_f64(least)));
     }
     (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
 }
@@ -349,7 +397,15 @@ fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut seri
         (what, "") => what.to_string(),
         (what, variant) => format!("{what}, {variant}"),
     };
-    Panel { title, y_label: y_label.to_string(), values, series, spans: run.spans.clone(), marks: run.marks.clone() }
+    Panel {
+        title,
+        y_label: y_label.to_string(),
+        values,
+        series,
+        spans: run.spans.clone(),
+        marks: run.marks.clone(),
+        ..Panel::default()
+    }
 }
 
 #[cfg(test)]

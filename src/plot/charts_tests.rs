@@ -126,6 +126,30 @@ fn lines_end_where_their_run_ends() {
 }
 
 #[test]
+fn a_run_in_which_nothing_goes_on_happening_is_shown_to_its_last_change() {
+    let mut data = lost_event("", Some(300.0));
+    data.spans.clear();
+    data.length_s = 1_800.0;
+    // Keys wait until 301 s: charts end at 1.25 * 301 = 376.25 s.
+    for (name, chart) in run_charts("x", &[data.clone()]) {
+        assert_eq!(chart.window, Some((0.0, 377.0)), "{name}");
+        assert!(chart.subtitle.ends_with("nothing changes after 301 s of 1800"), "{}", chart.subtitle);
+    }
+    data.marks.push(Mark { at: 1_000.0, label: "late".to_string() });
+    assert!(run_charts("x", &[data]).iter().all(|(_, chart)| chart.window.is_none()));
+}
+
+#[test]
+fn fresh_caches_and_workloads_without_pods_have_no_chart() {
+    let mut data = lost_event("", Some(300.0));
+    for (key, points) in &mut data.series {
+        let is_behind = key.metric == STALENESS;
+        points.iter_mut().for_each(|point| point.1 = if is_behind { 0.005 } else { 0.0 });
+    }
+    assert!(run_charts("x", &[data]).is_empty());
+}
+
+#[test]
 fn what_is_left_out_is_said() {
     let variants: Vec<ChartData> = (0..10).map(|n| lost_event(&format!("v{n}"), None)).collect();
     let chart = replicas("x", &variants);

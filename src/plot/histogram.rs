@@ -2,7 +2,7 @@
 
 use super::canvas::{Align, Canvas};
 use super::chart::ValueKind;
-use super::layout::{LABEL_SIZE, TICK_SIZE, TITLE_SIZE};
+use super::layout::{self, LABEL_SIZE, TICK_SIZE, TITLE_SIZE};
 use super::palette::{self, MOST_SERIES};
 use super::scale::Axis;
 use super::svg::{LINE_HEIGHT, MARGIN, RIGHT_MARGIN, TITLE_HEIGHT, WIDTH, Y_LABEL_WIDTH, draw_lines};
@@ -72,9 +72,12 @@ pub fn draw(histogram: &Histogram) -> String {
     let subtitle = text::lines(&histogram.subtitle, LABEL_SIZE, room);
     let widest = up.ticks.iter().map(|(_, tick)| text::width(tick, TICK_SIZE)).max().unwrap_or(0);
     let (left, right) = (Y_LABEL_WIDTH + widest + 12, WIDTH as i32 - RIGHT_MARGIN);
-    // Above the bars each line has a row of its own for its text.
     let words_top = MARGIN + TITLE_HEIGHT + (subtitle.len() as i32) * LINE_HEIGHT + 6;
-    let plot_top = words_top + histogram.lines.len() as i32 * LINE_HEIGHT + 6;
+    let poles = histogram.lines.iter().map(|(at, words)| (across.pixel(*at, left, right), words.as_str()));
+    let poles: Vec<(i32, &str)> = poles.collect();
+    let flags = layout::flags(&poles, left, right, poles.len());
+    let flag_rows = flags.iter().flatten().map(|flag| flag.row + 1).max().unwrap_or(0);
+    let plot_top = words_top + flag_rows * LINE_HEIGHT + 6;
     let bottom = plot_top + PLOT_HEIGHT;
     let height = bottom + TICKS_HEIGHT + LINE_HEIGHT + MARGIN;
     let mut svg = String::new();
@@ -103,13 +106,18 @@ pub fn draw(histogram: &Histogram) -> String {
         canvas.text(tick, (x, bottom + 15), TICK_SIZE, palette::INK, Align::Centre);
     }
     canvas.line(&[(left, plot_top), (left, bottom), (right, bottom)], palette::AXIS, 1);
-    for (row, (at, words)) in histogram.lines.iter().enumerate() {
-        let (x, y) = (across.pixel(*at, left, right), words_top + row as i32 * LINE_HEIGHT + LINE_HEIGHT / 2);
-        canvas.line(&[(x, y), (x, bottom)], palette::FAULT_INK, 2);
-        let words = text::shortened(words, LABEL_SIZE, right - left);
-        let width = text::width(&words, LABEL_SIZE);
-        let (at, align) = if x + 6 + width <= right { (x + 6, Align::Left) } else { (x - 6, Align::Right) };
-        canvas.text(&words, (at, y), LABEL_SIZE, palette::FAULT_INK, align);
+    for ((x, _), flag) in poles.iter().zip(&flags) {
+        let y = flag.as_ref().map_or(plot_top, |flag| words_top + flag.row * LINE_HEIGHT + LINE_HEIGHT / 2);
+        canvas.line(&[(*x, y), (*x, bottom)], palette::PAPER, 4);
+        canvas.line(&[(*x, y), (*x, bottom)], palette::FAULT_INK, 2);
+    }
+    for ((x, _), flag) in poles.iter().zip(&flags) {
+        let Some(flag) = flag else { continue };
+        let y = words_top + flag.row * LINE_HEIGHT + LINE_HEIGHT / 2;
+        let end = flag.x + text::width(&flag.text, LABEL_SIZE);
+        canvas.rectangle((flag.x - 2, y - 9), (end + 2, y + 9), palette::PAPER);
+        canvas.line(&[(*x, y - 8), (*x, y + LINE_HEIGHT / 2)], palette::FAULT_INK, 2);
+        canvas.text(&flag.text, (flag.x, y), LABEL_SIZE, palette::FAULT_INK, Align::Left);
     }
     canvas.text("runs", (16, (plot_top + bottom) / 2), LABEL_SIZE, palette::INK, Align::Upwards);
     let x_label = text::shortened(&histogram.x_label, LABEL_SIZE, room);
@@ -126,7 +134,7 @@ mod tests {
     #[test]
     fn bars_are_of_a_round_width_and_hold_every_value() {
         // From 12 to 22: at most 10 / 20 = 0.5 wide.
-        let axis = Axis::between(13.0, 21.0);
+        let axis = Axis::between(12.0, 22.0);
         let bars = Bars::of(&[13.0, 13.49, 13.5, 21.0, 22.0], &axis);
         assert_eq!((bars.low, bars.width, bars.counts.len()), (12.0, 0.5, 20));
         // 13.0 and 13.49 lie in [13, 13.5), 13.5 in the next, 21 in [21, 21.5), 22 in the last.

@@ -8,6 +8,7 @@ pub mod band;
 pub mod chart;
 pub mod charts;
 pub mod histogram;
+pub mod leaders;
 pub mod palette;
 pub mod png;
 pub mod scale;

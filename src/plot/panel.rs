@@ -1,7 +1,7 @@
 //! One panel: title, legend, labels of faults and marks, and the plot.
 
 use super::canvas::{Align, Canvas, Point};
-use super::chart::{Panel, Series, Style};
+use super::chart::{Panel, Series, Style, ValueKind};
 use super::layout::{self, LABEL_SIZE, PANEL_TITLE_SIZE, Placed, SWATCH, TICK_SIZE};
 use super::palette::{self, Pen};
 use super::scale::Axis;
@@ -11,6 +11,7 @@ const TITLE_HEIGHT: i32 = 26;
 const ROW_HEIGHT: i32 = 20;
 const PLOT_HEIGHT: i32 = 190;
 const TICKS_HEIGHT: i32 = 24;
+const LANE_HEIGHT: i32 = 34;
 const BOTTOM_MARGIN: i32 = 14;
 const MOST_LABEL_ROWS: usize = 5;
 
@@ -28,7 +29,9 @@ pub struct PlacedPanel<'a> {
 impl<'a> PlacedPanel<'a> {
     /// Places a panel whose plot lies between the pixels `left` and `right`.
     pub fn new(panel: &'a Panel, time: &'a Axis, values: Axis, left: i32, right: i32) -> PlacedPanel<'a> {
-        let names: Vec<&str> = panel.series.iter().map(|series| series.name.as_str()).collect();
+        // Lanes have their names beside them.
+        let series = panel.series.iter().filter(|_| panel.values != ValueKind::Lanes);
+        let names: Vec<&str> = series.map(|series| series.name.as_str()).collect();
         let legend = layout::legend(&names, left, right);
         let spans = panel.spans.iter().map(|span| (span.from, span.label.as_str()));
         let marks = panel.marks.iter().map(|mark| (mark.at, mark.label.as_str()));
@@ -51,10 +54,22 @@ impl<'a> PlacedPanel<'a> {
         self.draw_grid(canvas, top);
         self.draw_flag_lines(canvas, top);
         for (index, series) in self.panel.series.iter().enumerate() {
-            self.draw_series(canvas, top, series, palette::pen(index, self.panel.series.len()));
+            match series.style {
+                Style::Lane | Style::Alarm => self.draw_lane(canvas, top, index),
+                _ => self.draw_series(canvas, top, series, self.pen(index)),
+            }
         }
         self.draw_axes(canvas, top);
         self.draw_flags(canvas, top);
+    }
+
+    fn pen(&self, index: usize) -> Pen {
+        let count = self.panel.series.len();
+        match self.panel.series[index].style {
+            Style::Line => palette::restless_pen(index, count),
+            _ if self.panel.coincides => palette::pen(index, count),
+            _ => palette::narrow_pen(index, count),
+        }
     }
 
     /// A title with nothing to say takes no room, unless labels were left out.
@@ -72,7 +87,8 @@ impl<'a> PlacedPanel<'a> {
     }
 
     fn plot_bottom(&self) -> i32 {
-        self.plot_top() + PLOT_HEIGHT
+        let lanes = self.panel.series.len().max(1) as i32;
+        self.plot_top() + if self.panel.values == ValueKind::Lanes { lanes * LANE_HEIGHT } else { PLOT_HEIGHT }
     }
 
     fn x(&self, seconds: f64) -> i32 {
@@ -103,10 +119,8 @@ impl<'a> PlacedPanel<'a> {
             let y = top + item.row * ROW_HEIGHT + ROW_HEIGHT / 2;
             let (from, to) = ((item.x, y), (item.x + SWATCH, y));
             match series.style {
-                Style::Points => {
-                    canvas.dot((item.x + SWATCH / 2, y), palette::pen(index, self.panel.series.len()).colour, 4)
-                }
-                _ => draw_line(canvas, &[from, to], palette::pen(index, self.panel.series.len())),
+                Style::Points => canvas.dot((item.x + SWATCH / 2, y), self.pen(index).colour, 4),
+                _ => draw_line(canvas, &[from, to], self.pen(index)),
             }
             canvas.text(&item.text, (item.x + SWATCH + 6, y), LABEL_SIZE, palette::INK, Align::Left);
         }
@@ -194,11 +208,33 @@ impl<'a> PlacedPanel<'a> {
         }
     }
 
+    /// Draws a bar wherever the series of a lane is above zero.
+    fn draw_lane(&self, canvas: &mut Canvas<'_>, top: i32, index: usize) {
+        let series = &self.panel.series[index];
+        let middle = self.y(self.values.ticks[index].0, top);
+        let colour = if series.style == Style::Alarm { palette::ALARM } else { palette::LANE };
+        let ends = series.points.iter().skip(1).map(|point| point.0).chain(std::iter::once(self.time.high));
+        for ((from, value), to) in series.points.iter().zip(ends) {
+            let (left, right) = (self.x(*from), self.x(to));
+            if !(*value > 0.0) || to <= self.time.low || *from >= self.time.high {
+                continue;
+            }
+            canvas.rectangle((left, middle - 9), (right.max(left + 2), middle + 9), colour);
+            if series.style == Style::Alarm {
+                let words = format!("{:.1} s", to - from);
+                let width = super::text::width(&words, LABEL_SIZE);
+                let fits = right + 6 + width <= self.right;
+                let (at, align) = if fits { (right + 6, Align::Left) } else { (left - 6, Align::Right) };
+                canvas.text(&words, (at, middle), LABEL_SIZE, palette::INK, align);
+            }
+        }
+    }
+
     /// Draws the points of a series between two gaps; a step holds until `end`.
     fn draw_stretch(&self, canvas: &mut Canvas<'_>, top: i32, (style, pen): (Style, Pen), points: &[Point], end: i32) {
         let path = match style {
             Style::Step => thin::thinned(&thin::steps(points, end)),
-            Style::Points | Style::Line | Style::Area => thin::thinned(points),
+            _ => thin::thinned(points),
         };
         if style == Style::Points {
             path.iter().for_each(|&point| canvas.dot(point, pen.colour, 3));

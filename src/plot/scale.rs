@@ -1,6 +1,8 @@
 //! Axes: units of time, round ticks, and where a value lies on the paper.
 
 use super::chart::ValueKind;
+use super::layout::TICK_SIZE;
+use super::text;
 use crate::trace::number::format_f64;
 
 /// A unit of time for the axis.
@@ -63,24 +65,33 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The time axis from 0 to `length_s`, in seconds; ticks read in `unit`.
-    pub fn time(length_s: f64, unit: TimeUnit) -> Axis {
+    /// The time axis between two instants, in seconds; ticks read in `unit`.
+    pub fn time(from: f64, to: f64, unit: TimeUnit) -> Axis {
         const MOST_TICKS: f64 = 12.0;
-        let high = if length_s > 0.0 { length_s } else { 1.0 };
-        let length = high / unit.seconds();
+        let high = if to > from { to } else { from + 1.0 };
+        let length = (high - from) / unit.seconds();
         let fits = |step: &f64| length / step <= MOST_TICKS;
         let step = if length < 5.0 {
             round_step(length / MOST_TICKS)
         } else {
             unit.steps().iter().copied().find(fits).unwrap_or_else(|| round_step(length / MOST_TICKS))
         };
-        let ticks = multiples(step, length).map(|value| (value * unit.seconds(), tidy_number(value))).collect();
-        Axis { low: 0.0, high, ticks }
+        let all = multiples(step, high / unit.seconds()).map(|value| (value * unit.seconds(), tidy_number(value)));
+        Axis { low: from, high, ticks: all.filter(|(at, _)| *at >= from).collect() }
+    }
+
+    /// An axis of lanes from top to bottom, each one high, its name in its middle.
+    pub fn lanes<'a>(names: impl Iterator<Item = &'a str>) -> Axis {
+        let names: Vec<&str> = names.collect();
+        let count = names.len();
+        let middle = |index: usize| count as f64 - index as f64 - 0.5;
+        let ticks = names.iter().enumerate().map(|(index, name)| (middle(index), name.to_string())).collect();
+        Axis { low: 0.0, high: count.max(1) as f64, ticks }
     }
 
     /// The axis of values from 0 to at least `largest`. Its end is a tick, with a little room above the largest value.
     pub fn values(largest: f64, kind: ValueKind) -> Axis {
-        const MOST_TICKS: f64 = 5.0;
+        const MOST_TICKS: f64 = 7.0;
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let mut step = round_step(largest / MOST_TICKS);
         if kind == ValueKind::Counts {
@@ -96,13 +107,18 @@ impl Axis {
 
     /// The axis of values from at most `low` to at least `high`; both ends are ticks.
     pub fn between(low: f64, high: f64) -> Axis {
-        const MOST_TICKS: f64 = 5.0;
+        const MOST_TICKS: f64 = 8.0;
         let step = round_step(if high > low { (high - low) / MOST_TICKS } else { high.abs().max(1.0) / MOST_TICKS });
         let first = (low / step + 1e-6).floor();
         let last = (high / step - 1e-6).ceil().max(first + 1.0);
         let count = (last - first) as u32;
         let ticks = (0..=count).map(|n| (first + f64::from(n)) * step).map(|value| (value, tidy_number(value)));
         Axis { low: first * step, high: last * step, ticks: ticks.collect() }
+    }
+
+    /// Pixels that the widest tick takes.
+    pub fn widest_tick(&self) -> i32 {
+        self.ticks.iter().map(|(_, tick)| text::width(tick, TICK_SIZE)).max().unwrap_or(0)
     }
 
     /// The pixel of a value between pixel `from` (of `low`) and pixel `to` (of `high`); values outside go to the ends.
@@ -148,13 +164,16 @@ mod tests {
 
     #[test]
     fn time_is_read_in_units_that_people_count_in() {
-        let axis = Axis::time(1_800.0, TimeUnit::of(1_800.0));
+        let axis = Axis::time(0.0, 1_800.0, TimeUnit::of(1_800.0));
         assert_eq!(texts(&axis), ["0", "5", "10", "15", "20", "25", "30"]);
         assert_eq!(axis.ticks[1].0, 300.0);
         assert_eq!(TimeUnit::of(90.0), TimeUnit::Seconds);
-        assert_eq!(texts(&Axis::time(0.05, TimeUnit::Seconds))[..3], ["0", "0.005", "0.01"]);
+        assert_eq!(texts(&Axis::time(0.0, 0.05, TimeUnit::Seconds))[..3], ["0", "0.005", "0.01"]);
+        // A part of two minutes: 55 s to 83 s, a tick every 5 s.
+        let part = Axis::time(55.0, 83.0, TimeUnit::Seconds);
+        assert_eq!((part.low, texts(&part)), (55.0, vec!["55", "60", "65", "70", "75", "80"]));
         // 24 h: a tick every 2 h.
-        let day = Axis::time(86_400.0, TimeUnit::of(86_400.0));
+        let day = Axis::time(0.0, 86_400.0, TimeUnit::of(86_400.0));
         assert_eq!((day.ticks.len(), day.ticks[1].1.as_str()), (13, "2"));
     }
 
@@ -163,23 +182,25 @@ mod tests {
         // 3 pods: step max(1, 0.6 -> 1) = 1; 3 is a tick itself, so one step is added.
         assert_eq!(texts(&Axis::values(3.0, ValueKind::Counts)), ["0", "1", "2", "3", "4"]);
         assert_eq!(texts(&Axis::values(0.0, ValueKind::Counts)), ["0", "1", "2"]);
-        // 5000: step 1000.
+        // 5000 / 7 = 714: step 1000. 150 / 7 = 21.4: a step of 50, and as 150 is a tick itself one more.
         assert_eq!(texts(&Axis::values(5_000.0, ValueKind::Counts)).last(), Some(&"6000"));
     }
 
     #[test]
     fn small_measures_have_short_ticks() {
-        // 0.0145 / 5 = 0.0029 -> step 0.005; the end is 0.015, closer than 5 % of a step? 0.0005 > 0.00025: no more room.
+        // 0.0145 / 7 = 0.0021 -> step 0.005; the end is 0.015, closer than 5 % of a step? 0.0005 > 0.00025: no more room.
         assert_eq!(texts(&Axis::values(0.0145, ValueKind::Measures)), ["0", "0.005", "0.01", "0.015"]);
-        assert_eq!(texts(&Axis::values(0.3, ValueKind::Measures))[1], "0.1");
+        // 0.3 / 7 = 0.043: a step of 0.05.
+        assert_eq!(texts(&Axis::values(0.3, ValueKind::Measures))[1], "0.05");
     }
 
     #[test]
     fn an_axis_between_two_values_has_round_ends() {
-        // (5120 - 5013) / 5 = 21.4: a step of 50, from 5000 to 5150.
-        assert_eq!(texts(&Axis::between(5_013.0, 5_120.0)), ["5000", "5050", "5100", "5150"]);
-        // Equal values: 7 / 5 = 1.4, a step of 2, one step around them.
-        assert_eq!(texts(&Axis::between(7.0, 7.0)), ["6", "8"]);
+        // (5120 - 5013) / 8 = 13.4: a step of 20, from 5000 to 5120.
+        let hundreds = ["5000", "5020", "5040", "5060", "5080", "5100", "5120"];
+        assert_eq!(texts(&Axis::between(5_013.0, 5_120.0)), hundreds);
+        // Equal values: 7 / 8, a step of 1, one step above them.
+        assert_eq!(texts(&Axis::between(7.0, 7.0)), ["7", "8"]);
         assert_eq!(texts(&Axis::between(0.3, 0.5)), ["0.3", "0.35", "0.4", "0.45", "0.5"]);
     }
 

@@ -1,7 +1,7 @@
 //! A chart as SVG.
 
 use super::canvas::{Align, Canvas};
-use super::chart::{Chart, Panel};
+use super::chart::{Chart, Panel, ValueKind};
 use super::layout::{LABEL_SIZE, TICK_SIZE, TITLE_SIZE};
 use super::palette;
 use super::panel::PlacedPanel;
@@ -27,8 +27,9 @@ const TIME_LABEL_HEIGHT: i32 = 20;
 /// text.
 pub fn draw(chart: &Chart) -> String {
     let length_s = length_seconds(chart);
-    let unit = TimeUnit::of(length_s);
-    let time = Axis::time(length_s, unit);
+    let (from, to) = chart.window.unwrap_or((0.0, length_s));
+    let unit = TimeUnit::of(to);
+    let time = Axis::time(from, to, unit);
     let values = value_axes(chart);
     let ticks = values.iter().flat_map(|axis| &axis.ticks).map(|(_, tick)| text::width(tick, TICK_SIZE));
     let left = Y_LABEL_WIDTH + ticks.max().unwrap_or(0) + 12;
@@ -91,12 +92,16 @@ fn value_axes(chart: &Chart) -> Vec<Axis> {
     };
     let of_all = chart.panels.iter().map(largest).fold(0.0, f64::max);
     let of_panel = |panel: &Panel| if chart.same_scale { of_all } else { largest(panel) };
-    chart.panels.iter().map(|panel| Axis::values(of_panel(panel), panel.values)).collect()
+    let axis = |panel: &Panel| match panel.values {
+        ValueKind::Lanes => Axis::lanes(panel.series.iter().map(|series| series.name.as_str())),
+        values => Axis::values(of_panel(panel), values),
+    };
+    chart.panels.iter().map(axis).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::chart::{FaultSpan, Series, Style, ValueKind};
+    use super::super::chart::{FaultSpan, Series, Style};
     use super::*;
 
     fn chart() -> Chart {

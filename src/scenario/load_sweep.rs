@@ -67,12 +67,16 @@ pub fn load_sweep(
     }
     let worlds = Worlds { input: &input, problems: &collected, applied: RefCell::default() };
     let mut plans: Vec<Plan> = Vec::new();
+    // What holds in one world of the scenario, as it is written and with its luck, need not hold at the points of a sweep.
+    let mut of_one_variant = 0;
     if wrong.is_empty() {
         for point in 0..sweep.points() as usize {
             let mut plan = worlds.plan(name, &sweep.settings(point, &written), plans.is_empty());
             if let Some(first) = plans.first() {
                 share_objects(&first.objects, &mut plan.objects);
             }
+            of_one_variant = plan.expectations.iter().filter(|expectation| expectation.only_in.is_some()).count();
+            plan.expectations.retain(|expectation| expectation.only_in.is_none());
             plans.push(plan);
         }
     } else {
@@ -85,6 +89,12 @@ pub fn load_sweep(
     problems.sort();
     if problems.has_errors() {
         return Err(load::only_errors(problems));
+    }
+    if of_one_variant > 0 {
+        let (what, are) = if of_one_variant == 1 { ("expectation", "is") } else { ("expectations", "are") };
+        notices.push(format!(
+            "{of_one_variant} {what} of single variants (`in`) {are} left out: they speak of their runs only"
+        ));
     }
     let notices = load::share_notices(&problems, &notices, &mut plans);
     let mut resolved = load::resolved(&mut input, &written, applied);

@@ -123,9 +123,16 @@ impl Sweep {
         std::iter::once(0).chain(beside)
     }
 
-    /// The last part of each path, where that tells them apart; else the path.
+    /// The last part of each path (with the one before it where it is short, as in `death.at`), where that tells them apart;
+    /// else the path.
     pub fn short_names(&self) -> Vec<String> {
-        let last = |axis: &Axis| axis.path.rsplit(['.', ':']).next().unwrap_or(&axis.path).to_string();
+        let last = |axis: &Axis| {
+            let mut parts = axis.path.rsplit(['.', ':']);
+            match (parts.next().unwrap_or(&axis.path), parts.next()) {
+                (short, Some(owner)) if short.len() <= 3 => format!("{owner}.{short}"),
+                (name, _) => name.to_string(),
+            }
+        };
         let names: Vec<String> = self.grid.iter().map(last).collect();
         let is_clear = |name: &String| !name.ends_with(']') && names.iter().filter(|other| *other == name).count() == 1;
         let pairs = self.grid.iter().zip(&names);

@@ -203,11 +203,26 @@ fn the_command_line_may_change_the_number_of_replications_and_the_grid() {
 }
 
 #[test]
+fn what_is_expected_of_single_variants_is_not_judged() {
+    let text = "  duration: 2m
+  sweep: {replications: 2}
+  variants: [{name: two, set: {deployment/web:spec.replicas: 2}}]
+  expect:
+    - {at: 1m, that: 'count(\"pods\") == 1', in: base}
+    - {at: 1m, that: 'count(\"pods\") == 2', in: two}
+    - {at: 1m, that: 'count(\"pods\") >= 1'}";
+    let loaded = loaded("variants", text);
+    let judged: Vec<&str> = loaded.plans[0].expectations.iter().map(|one| one.that.as_str()).collect();
+    assert_eq!(judged, ["count(\"pods\") >= 1"]);
+    assert!(loaded.notices.iter().any(|notice| notice.starts_with("2 expectations of single variants")));
+}
+
+#[test]
 fn paths_are_short_where_that_is_clear() {
     let axis = |path: &str| Axis { path: path.to_string(), values: vec![json!(1)] };
     let grid = vec![axis("a/b:spec.replicas"), axis("spec.x.at"), axis("spec.y.at"), axis("spec.nodes[0]")];
     let sweep = Sweep { replications: 1, grid, goals: Vec::new(), histograms: Vec::new() };
-    assert_eq!(sweep.short_names(), ["replicas", "spec.x.at", "spec.y.at", "spec.nodes[0]"]);
+    assert_eq!(sweep.short_names(), ["replicas", "x.at", "y.at", "spec.nodes[0]"]);
 }
 
 #[test]
