@@ -177,6 +177,46 @@ mod tests {
     }
 
     #[test]
+    fn the_server_asks_for_another_attempt_by_429_or_5xx_with_a_wait() {
+        let retry = |seconds| Next::Retry(Span::from_seconds(seconds));
+        for (code, wait, next) in [
+            (429, Some(3), retry(3)),
+            (429, Some(0), retry(0)),
+            (429, None, Next::Return),
+            (500, Some(1), retry(1)),
+            (500, None, Next::Return),
+            (503, Some(1), retry(1)),
+            (504, Some(2), retry(2)),
+            (599, Some(1), retry(1)),
+            (499, Some(1), Next::Return),
+            (409, Some(1), Next::Return),
+            (404, None, Next::Return),
+            (200, Some(1), Next::Return),
+        ] {
+            for verb in [CallVerb::Get, CallVerb::Watch, CallVerb::Write] {
+                let received = Received::Status { code, retry_after_seconds: wait };
+                assert_eq!(Call::new(verb, None).answered(received), next, "{code} {wait:?} {verb:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn losses_and_refusals_share_the_ten_retries() {
+        for (verb, end) in [(CallVerb::Get, Next::Return), (CallVerb::Watch, Next::EmptyStream)] {
+            let mut call = Call::new(verb, None);
+            for attempt in 1..=10 {
+                call.depart(Time(0), None);
+                let received = if attempt % 2 == 0 { busy(Some(1)) } else { Received::Lost(Lost::Eof) };
+                assert_eq!(call.answered(received), Next::Retry(Span::from_seconds(1)), "{attempt}");
+            }
+            call.depart(Time(0), None);
+            // The eleventh is the last: of a watch a lost one is an empty stream, a refusal is what it is.
+            assert_eq!(call.answered(Received::Lost(Lost::Eof)), end);
+            assert_eq!(call.answered(busy(Some(1))), Next::Return);
+        }
+    }
+
+    #[test]
     fn lost_connections_are_tried_again_for_reads_only() {
         let retry = Next::Retry(Span::from_seconds(1));
         for (lost, get, watch) in [
