@@ -25,4 +25,8 @@ pub mod token_bucket;
 pub mod workqueue;
 
 #[cfg(test)]
+mod reflector_tests;
+#[cfg(test)]
+mod shared_informer_tests;
+#[cfg(test)]
 mod tests;

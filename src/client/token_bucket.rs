@@ -113,6 +113,31 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_of_a_client_is_a_32_bit_float() {
+        // 0.3 as such is 0.30000001192092896: one token in 3333333200.88 ns, two in 6666666401.76, cut to whole ones.
+        let mut bucket = TokenBucket::for_client(0.3, 1);
+        let waits = [0, 1, 2].map(|_| bucket.reserve(Time(0)).0);
+        assert_eq!(waits, [0, 3_333_333_200, 6_666_666_401]);
+    }
+
+    #[test]
+    fn who_does_not_wait_takes_a_whole_token_or_nothing() {
+        let mut bucket = TokenBucket::new(10.0, 1);
+        assert!(bucket.try_accept(Time(0)));
+        // A token comes in 100 ms; what is refused before takes nothing of it.
+        for now in [1, 50_000_000, 99_999_990] {
+            assert!(!bucket.try_accept(Time(now)), "{now}");
+        }
+        assert!(bucket.try_accept(Time(100_000_000)));
+        // In debt by one: 100 ms for that one, and 100 ms more for the next.
+        assert_eq!(bucket.reserve(Time(100_000_000)), Span(100_000_000));
+        assert!(!bucket.try_accept(Time(200_000_000)));
+        assert!(bucket.try_accept(Time(300_000_000)));
+        let mut no_rate = TokenBucket::new(0.0, 2);
+        assert_eq!([0, 0, i64::MAX].map(|now| no_rate.try_accept(Time(now))), [true, true, false]);
+    }
+
+    #[test]
     fn no_burst_or_no_rate_means_forever() {
         assert_eq!(TokenBucket::new(10.0, 0).reserve(Time(0)), FOREVER);
         assert!(!TokenBucket::new(10.0, 0).try_accept(Time(0)));

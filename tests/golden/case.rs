@@ -48,10 +48,28 @@ pub fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str, Disagreement> {
     found.as_str().ok_or_else(|| Disagreement::new(format!("a text `{name}`"), found))
 }
 
-/// A list field.
+/// A list field. Recordings from Go write a list that was never appended to as null.
 pub fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value], Disagreement> {
     let found = field(value, name)?;
+    if found.is_null() {
+        return Ok(&[]);
+    }
     found.as_array().map(Vec::as_slice).ok_or_else(|| Disagreement::new(format!("a list `{name}`"), found))
+}
+
+/// Fields that say something about a case and change nothing in it.
+const ABOUT: &[&str] = &["id", "case", "note", "scenario", "seed"];
+
+/// Fails at a field of an object that is neither one of `names` nor a mere remark: what nobody reads cannot agree.
+pub fn only_fields(value: &Value, names: &[&str]) -> Result<(), Disagreement> {
+    let Value::Object(fields) = value else { return Err(Disagreement::new("an object", value)) };
+    let unknown = fields.keys().find(|name| !names.contains(&name.as_str()) && !ABOUT.contains(&name.as_str()));
+    unknown.map_or(Ok(()), |name| Err(Disagreement::new(format!("only the fields {names:?}"), format!("`{name}`"))))
+}
+
+/// An integer field that may be left out; then it is 0.
+pub fn int_or_zero(value: &Value, name: &str) -> Result<i64, Disagreement> {
+    value.get(name).map_or(Ok(0), |_| int(value, name))
 }
 
 /// Whether two values are the same: integers exactly, other numbers within `tolerance`, fields in any order.
@@ -117,5 +135,22 @@ mod tests {
         assert_eq!(int(&json!({"a": "x"}), "b"), Err(Disagreement::new("a field `b`", "{\"a\":\"x\"}")));
         assert!(int(&json!({"a": "x"}), "a").is_err());
         assert!(count(&json!({"a": -1}), "a").is_err());
+        assert_eq!(int_or_zero(&json!({}), "a"), Ok(0));
+        assert!(int_or_zero(&json!({"a": "x"}), "a").is_err());
+    }
+
+    #[test]
+    fn a_list_that_was_never_appended_to_is_empty_but_has_to_be_there() {
+        assert_eq!(list(&json!({"a": null}), "a"), Ok(&[][..]));
+        assert!(list(&json!({}), "a").is_err());
+        assert!(list(&json!({"a": 1}), "a").is_err());
+    }
+
+    #[test]
+    fn a_field_that_nobody_reads_fails() {
+        let case = json!({"id": "x", "t": 1, "note": "n"});
+        assert_eq!(only_fields(&case, &["t"]), Ok(()));
+        assert_eq!(only_fields(&case, &["u"]), Err(Disagreement::new("only the fields [\"u\"]", "`t`")));
+        assert!(only_fields(&json!([]), &[]).is_err());
     }
 }

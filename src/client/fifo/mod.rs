@@ -9,6 +9,8 @@
 
 mod delta;
 mod real;
+#[cfg(test)]
+mod tests;
 
 pub use delta::DeltaFifo;
 pub use real::RealFifo;

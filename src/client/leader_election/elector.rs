@@ -131,7 +131,10 @@ pub enum Output {
 /// Where an elector is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    New,
+    /// `cancelled`: it will stop as soon as it begins.
+    New {
+        cancelled: bool,
+    },
     Acquiring,
     /// `attempting`: within a round; else between two.
     Renewing {
@@ -183,7 +186,7 @@ impl Elector {
         Elector {
             settings,
             identity,
-            phase: Phase::New,
+            phase: Phase::New { cancelled: false },
             call: None,
             calls: 0,
             waits: 0,
@@ -222,7 +225,10 @@ impl Elector {
     pub fn handle(&mut self, input: Input, now: Reading, draws: &mut dyn Draws, out: &mut Vec<Output>) {
         match input {
             Input::Start => {
-                assert!(self.phase == Phase::New, "an elector starts once");
+                let Phase::New { cancelled } = self.phase else { unreachable!("an elector starts once") };
+                if cancelled {
+                    return self.stop(out);
+                }
                 self.phase = Phase::Acquiring;
                 self.begin_attempt(now, out);
             }
@@ -419,7 +425,7 @@ impl Elector {
                     self.begin_attempt(now, out);
                 }
             }
-            (Phase::New | Phase::Releasing | Phase::Stopped, _) => unreachable!("no attempt runs in this phase"),
+            (Phase::New { .. } | Phase::Releasing | Phase::Stopped, _) => unreachable!("no attempt runs in this phase"),
         }
     }
 
@@ -434,7 +440,7 @@ impl Elector {
 
     fn cancel(&mut self, _now: Reading, out: &mut Vec<Output>) {
         match self.phase {
-            Phase::New => self.stop(out),
+            Phase::New { .. } => self.phase = Phase::New { cancelled: true },
             Phase::Acquiring => {
                 self.cut_call(out);
                 self.report_leader(out);

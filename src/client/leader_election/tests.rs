@@ -182,6 +182,14 @@ fn one_that_never_led_is_told_that_it_stopped() {
 }
 
 #[test]
+fn one_that_is_cancelled_before_it_begins_stops_when_it_does() {
+    let mut elector = elector(true);
+    assert!(told(&mut elector, Input::Cancel, 3).is_empty() && !elector.is_stopped());
+    let out = told(&mut elector, Input::Start, 5);
+    assert!(out.last() == Some(&Output::Stopped) && sent(&out).is_empty() && elector.is_stopped());
+}
+
+#[test]
 fn another_holder_in_the_lease_ends_no_leadership_before_the_deadline() {
     let mut elector = leader(false);
     reply(&mut elector, 3, LockReply::Failed, 20);
@@ -190,4 +198,113 @@ fn another_holder_in_the_lease_ends_no_leadership_before_the_deadline() {
     // The next attempt, a tick later, sees that it does not lead and asks first.
     let out = told(&mut elector, Input::Timer(Timer::Tick), 2 * S);
     assert_eq!(sent(&out), [&LockRequest::Get]);
+}
+
+#[test]
+fn a_lease_that_was_deleted_is_created_anew() {
+    let mut elector = leader(false);
+    // The fast path meets no Lease, and so does the Get after it: a new one, without transitions, acquired at the start
+    // of this attempt (instant 10).
+    let out = reply(&mut elector, 3, LockReply::NotFound, 20);
+    assert_eq!(sent(&out), [&LockRequest::Get]);
+    let out = reply(&mut elector, 4, LockReply::NotFound, 30);
+    let created = ElectionRecord { acquire_time: Time(10), ..record("a", 0, 10) };
+    assert_eq!(sent(&out), [&LockRequest::Create(created)]);
+    let out = reply(&mut elector, 5, LockReply::Written { resource_version: 1 }, 40);
+    assert!(out.contains(&Output::SetTimer { timer: Timer::Round, after: Span(2 * S) }) && elector.works());
+    // Somebody else was faster: that attempt has failed, and its leadership goes on until the deadline.
+    let mut elector = leader(false);
+    reply(&mut elector, 3, LockReply::NotFound, 20);
+    reply(&mut elector, 4, LockReply::NotFound, 30);
+    let out = reply(&mut elector, 5, LockReply::Failed, 40);
+    assert!(out == [Output::ClearTimer(Timer::Call)] && elector.works(), "{out:?}");
+}
+
+#[test]
+fn a_released_lease_is_taken_at_once_and_the_own_one_is_kept() {
+    for (holder, transitions, acquired) in [("", 5, 3), ("a", 4, 0), ("b", -1, 0)] {
+        let mut elector = elector(false);
+        told(&mut elector, Input::Start, 3);
+        let out = reply(&mut elector, 1, found(holder, 4, -3600 * S), 8);
+        match sent(&out)[..] {
+            // A change of holder is counted and begins now; the same identity coming back changes neither.
+            [LockRequest::Update { record, .. }] => {
+                let (got, wanted) = ((record.transitions, record.acquire_time), (transitions, Time(acquired)));
+                assert_eq!((got, record.holder.as_str()), (wanted, "a"), "{holder}");
+            }
+            _ => assert_eq!(holder, "b", "only somebody else's lease is left alone"),
+        }
+    }
+}
+
+#[test]
+fn the_duration_in_the_lease_counts_not_ones_own() {
+    // Seen at 5 ns with a duration of 1 s: over at 1 s + 5 ns, though the candidate's own leases last 15 s.
+    for (now, update) in [(S + 4, false), (S + 5, true)] {
+        let mut elector = elector(false);
+        told(&mut elector, Input::Start, 0);
+        let short = || {
+            let record = ElectionRecord { lease_duration_seconds: 1, ..record("b", 0, 0) };
+            LockReply::Found { record, resource_version: 7 }
+        };
+        reply(&mut elector, 1, short(), 5);
+        told(&mut elector, Input::Timer(Timer::Acquire), now);
+        assert_eq!(!sent(&reply(&mut elector, 2, short(), now + 5)).is_empty(), update, "at {now}");
+    }
+}
+
+#[test]
+fn a_lost_reply_is_found_out_by_reading() {
+    let mut elector = elector(false);
+    told(&mut elector, Input::Start, 0);
+    reply(&mut elector, 1, LockReply::NotFound, 5);
+    // The Lease was created and nobody told: the call ends after half the renew deadline, the attempt has failed.
+    let out = told(&mut elector, Input::Timer(Timer::Call), 5 * S + 5);
+    assert!(out.contains(&Output::Abandon { call: 2 }) && !elector.works());
+    // A draw of one half: 2 s + 0.5 x 1.2 x 2 s.
+    assert!(out.contains(&Output::SetTimer { timer: Timer::Acquire, after: Span(3_200_000_000) }));
+    told(&mut elector, Input::Timer(Timer::Acquire), 8 * S);
+    let out = reply(&mut elector, 3, found("a", 0, 0), 8 * S + 5);
+    // It reads its own name: the acquisition of before is kept, and it leads when this is written.
+    let [LockRequest::Update { record, .. }] = sent(&out)[..] else { panic!("{out:?}") };
+    assert_eq!((record.transitions, record.acquire_time, record.renew_time), (0, Time(0), Time(8 * S)));
+    let out = reply(&mut elector, 4, LockReply::Written { resource_version: 8 }, 8 * S + 10);
+    assert!(out.contains(&Output::Started));
+}
+
+#[test]
+fn times_within_one_second_are_the_same_record() {
+    let mut elector = elector(false);
+    told(&mut elector, Input::Start, 0);
+    reply(&mut elector, 1, found("b", 0, 100), 5);
+    // Renewed 0.9 s later, which whole seconds do not show: the lease seen at 5 ns ends at 15 s + 5 ns all the same.
+    for (now, call, renewed) in [(10 * S, 2, 900_000_000), (15 * S + 5, 3, 900_000_000)] {
+        told(&mut elector, Input::Timer(Timer::Acquire), now);
+        let out = reply(&mut elector, call, found("b", 0, renewed), now);
+        assert_eq!(sent(&out).is_empty(), call == 2);
+    }
+}
+
+#[test]
+fn leases_are_written_in_whole_seconds() {
+    let settings = ElectionSettings { lease_duration: Span(17_900_000_000), ..ElectionSettings::DEFAULT };
+    let mut elector = Elector::new(settings, Name::new("a"));
+    told(&mut elector, Input::Start, 0);
+    let out = reply(&mut elector, 1, LockReply::NotFound, 5);
+    let [LockRequest::Create(record)] = sent(&out)[..] else { panic!("{out:?}") };
+    assert_eq!(record.lease_duration_seconds, 17);
+}
+
+#[test]
+fn a_leader_cut_off_cannot_give_the_lease_back() {
+    let mut elector = leader(true);
+    let out = told(&mut elector, Input::Timer(Timer::Deadline), 10 * S);
+    // The work goes on until the attempt to release is over.
+    assert!(sent(&out) == [&LockRequest::Get] && !out.contains(&Output::WorkDone));
+    let mut hangs = elector.clone();
+    let out = reply(&mut elector, 4, LockReply::Failed, 10 * S + 5);
+    assert_eq!(out[out.len() - 2..], [Output::WorkDone, Output::Stopped]);
+    // Nothing comes: cut by the call's time-out.
+    let out = told(&mut hangs, Input::Timer(Timer::Call), 15 * S);
+    assert!(out[0] == Output::Abandon { call: 4 } && out.ends_with(&[Output::WorkDone, Output::Stopped]), "{out:?}");
 }

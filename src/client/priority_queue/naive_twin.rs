@@ -267,7 +267,8 @@ fn assert_same(queue: &mut PriorityQueue<u8, u32>, twin: &mut TwinQueue) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    // PROPTEST_CASES makes it longer.
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     /// Any sequence of calls, misuse included, has the same effects on both, and a clone made half-way goes on alike.
     #[test]

@@ -78,10 +78,9 @@ pub enum Next {
 }
 
 impl Call {
-    /// A call that has not left yet. `timeout` is `rest.Config.Timeout`: it counts from the first departure on and does
-    /// not hold for watches.
+    /// A call that has not left yet. `timeout` is `rest.Config.Timeout`: it counts from the first departure on. A watch
+    /// has no such deadline, see [`Call::attempt_timeout`].
     pub fn new(verb: CallVerb, timeout: Option<Span>) -> Call {
-        let timeout = timeout.filter(|_| verb != CallVerb::Watch);
         Call { verb, attempts: 0, timeout, deadline: None }
     }
 
@@ -93,6 +92,12 @@ impl Call {
     /// When the call ends at the latest, once it has left.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
+    }
+
+    /// How long one attempt may wait for its answer where the call as a whole has no deadline: that of opening a watch.
+    /// Cut off, it has timed out ([`Lost::TimedOut`]) and is tried again.
+    pub fn attempt_timeout(&self) -> Option<Span> {
+        self.timeout.filter(|_| self.verb == CallVerb::Watch)
     }
 
     /// The next attempt wants to leave: the first at once, others when the wait of [`Next::Retry`] is over. Opening a
@@ -109,7 +114,7 @@ impl Call {
         };
         let Some(wait) = wait else { return Departure::TooLate };
         self.attempts += 1;
-        if is_first {
+        if is_first && self.verb != CallVerb::Watch {
             self.deadline = self.timeout.map(|timeout| now + wait + timeout);
         }
         Departure::After(wait)
@@ -177,6 +182,46 @@ mod tests {
     }
 
     #[test]
+    fn the_server_asks_for_another_attempt_by_429_or_5xx_with_a_wait() {
+        let retry = |seconds| Next::Retry(Span::from_seconds(seconds));
+        for (code, wait, next) in [
+            (429, Some(3), retry(3)),
+            (429, Some(0), retry(0)),
+            (429, None, Next::Return),
+            (500, Some(1), retry(1)),
+            (500, None, Next::Return),
+            (503, Some(1), retry(1)),
+            (504, Some(2), retry(2)),
+            (599, Some(1), retry(1)),
+            (499, Some(1), Next::Return),
+            (409, Some(1), Next::Return),
+            (404, None, Next::Return),
+            (200, Some(1), Next::Return),
+        ] {
+            for verb in [CallVerb::Get, CallVerb::Watch, CallVerb::Write] {
+                let received = Received::Status { code, retry_after_seconds: wait };
+                assert_eq!(Call::new(verb, None).answered(received), next, "{code} {wait:?} {verb:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn losses_and_refusals_share_the_ten_retries() {
+        for (verb, end) in [(CallVerb::Get, Next::Return), (CallVerb::Watch, Next::EmptyStream)] {
+            let mut call = Call::new(verb, None);
+            for attempt in 1..=10 {
+                call.depart(Time(0), None);
+                let received = if attempt % 2 == 0 { busy(Some(1)) } else { Received::Lost(Lost::Eof) };
+                assert_eq!(call.answered(received), Next::Retry(Span::from_seconds(1)), "{attempt}");
+            }
+            call.depart(Time(0), None);
+            // The eleventh is the last: of a watch a lost one is an empty stream, a refusal is what it is.
+            assert_eq!(call.answered(Received::Lost(Lost::Eof)), end);
+            assert_eq!(call.answered(busy(Some(1))), Next::Return);
+        }
+    }
+
+    #[test]
     fn lost_connections_are_tried_again_for_reads_only() {
         let retry = Next::Retry(Span::from_seconds(1));
         for (lost, get, watch) in [
@@ -200,7 +245,8 @@ mod tests {
         let mut call = Call::new(CallVerb::Watch, Some(Span(1)));
         let mut bucket = TokenBucket::new(1.0, 1);
         assert_eq!(call.depart(Time(0), Some(&mut bucket)), Departure::After(Span::ZERO));
-        assert_eq!(call.deadline(), None, "streams are not cut by the client's time-out");
+        assert_eq!((call.deadline(), call.attempt_timeout()), (None, Some(Span(1))), "it limits each attempt");
+        assert_eq!(Call::new(CallVerb::Get, Some(Span(1))).attempt_timeout(), None);
         // The first attempt took no token: the second finds the full bucket, the third waits.
         assert_eq!(call.depart(Time(0), Some(&mut bucket)), Departure::After(Span::ZERO));
         assert_eq!(call.depart(Time(0), Some(&mut bucket)), Departure::After(Span::from_seconds(1)));

@@ -185,6 +185,61 @@ mod tests {
     }
 
     #[test]
+    fn delays_too_long_for_a_number_are_the_maximum() {
+        // 3 x 2^60 ns is below 2^62; 3 x 2^61 is above it, and 3 x 2^62 and on do not fit in 63 bits.
+        let max = Span(1 << 62);
+        let mut limiter = RateLimiter::item_exponential(Span(3), max);
+        let delays: Vec<Span> = (0..1_100).map(|_| limiter.when(&"a", NOW)).collect();
+        assert_eq!(delays[60], Span(3 << 60));
+        assert!(delays[61..].iter().all(|delay| *delay == max));
+        // A base above the maximum is cut from the first failure on; without a base there is no delay at all.
+        assert_eq!(RateLimiter::item_exponential(Span(9), Span(5)).when(&"a", NOW), Span(5));
+        let mut none = RateLimiter::item_exponential(Span::ZERO, Span(5));
+        assert!((0..1_100).all(|_| none.when(&"a", NOW) == Span::ZERO));
+    }
+
+    #[test]
+    fn fast_and_slow_count_per_key_and_from_anew_when_forgotten() {
+        let mut limiter = RateLimiter::item_fast_slow(Span(1), Span(9), 1);
+        assert_eq!(["a", "b", "a", "b"].map(|key| limiter.when(&key, NOW).0), [1, 1, 9, 9]);
+        limiter.forget(&"a");
+        limiter.forget(&"never seen");
+        assert_eq!((limiter.num_requeues(&"a"), limiter.num_requeues(&"b")), (0, 2));
+        assert_eq!(["a", "b"].map(|key| limiter.when(&key, NOW).0), [1, 9]);
+        // Nothing is fast.
+        assert_eq!(RateLimiter::item_fast_slow(Span(1), Span(9), 0).when(&"a", NOW), Span(9));
+    }
+
+    #[test]
+    fn a_bucket_knows_no_keys() {
+        let mut limiter = RateLimiter::bucket(2.0, 1);
+        // One token, then 1, 2, 3 of debt at 2 a second; forgetting gives none back.
+        let delays = ["a", "b", "a"].map(|key| limiter.when(&key, NOW).0 / 1_000_000);
+        assert_eq!(delays, [0, 500, 1_000]);
+        limiter.forget(&"a");
+        assert_eq!((limiter.num_requeues(&"a"), limiter.when(&"a", NOW).0), (0, 1_500_000_000));
+        assert_eq!(RateLimiter::bucket(2.0, 0).when(&"a", NOW), Span(i64::MAX), "a bucket that holds nothing");
+    }
+
+    #[test]
+    fn the_order_of_limiters_is_of_no_account() {
+        let members =
+            || [RateLimiter::item_fast_slow(Span(7), Span(90), 1), RateLimiter::item_exponential(Span(10), Span(40))];
+        let mut reversed = members();
+        reversed.reverse();
+        for members in [members(), reversed] {
+            let mut limiter = RateLimiter::MaxOf(members.to_vec());
+            // 7 and 10; 90 and 20. The failures are the most of any: both have counted two.
+            assert_eq!([limiter.when(&"a", NOW).0, limiter.when(&"a", NOW).0], [10, 90]);
+            assert_eq!(limiter.num_requeues(&"a"), 2);
+            limiter.forget(&"a");
+            assert_eq!((limiter.num_requeues(&"a"), limiter.when(&"a", NOW)), (0, Span(10)));
+        }
+        let mut none: RateLimiter<&str> = RateLimiter::MaxOf(Vec::new());
+        assert_eq!((none.when(&"a", NOW), none.num_requeues(&"a")), (Span::ZERO, 0));
+    }
+
+    #[test]
     fn all_members_of_the_longest_count() {
         let item = RateLimiter::item_exponential(Span(1_000_000), Span::from_seconds(1));
         let mut limiter = RateLimiter::MaxOf(vec![item, RateLimiter::bucket(10.0, 1)]);

@@ -184,6 +184,57 @@ mod tests {
     }
 
     #[test]
+    fn no_delay_or_less_is_an_add() {
+        let mut queue = queue();
+        for (key, delay) in [("a", 0), ("b", -1), ("c", i64::MIN)] {
+            assert_eq!(queue.add_after(key, Span(delay), Time(5), 0), AddedLater::Now(Added::Queued));
+        }
+        let again = AddedLater::Now(Added::Coalesced { first: 0 });
+        assert_eq!(queue.add_after("a", Span(-7), Time(6), 1), again);
+        let metrics = queue.metrics();
+        assert_eq!((queue.len(), metrics.adds_total, metrics.retries_total, queue.delayed_len()), (3, 3, 4, 0));
+    }
+
+    #[test]
+    fn a_drain_loses_delayed_keys_and_ends_by_done_or_shutdown() {
+        for ends_by_done in [true, false] {
+            let mut queue = queue();
+            queue.add("a", Time(0), 0);
+            queue.get(0, Time(0));
+            queue.add("a", Time(1), 1);
+            queue.add_after("b", Span(10), Time(1), 2);
+            assert_eq!(queue.shut_down_with_drain(9, Time(2)), Drain::Wait);
+            // Refused, and not counted.
+            assert_eq!(queue.add("c", Time(3), 3), Added::Refused);
+            assert_eq!(queue.add_after("c", Span(1), Time(3), 3), AddedLater::Refused);
+            assert_eq!((queue.metrics().retries_total, queue.next_deadline()), (1, None));
+            if ends_by_done {
+                // It was added while held, before the shutdown: it comes again, and the drain looks at nothing else.
+                assert!(queue.done(&"a", Time(20)).requeued);
+            } else {
+                queue.shut_down(Time(20));
+                queue.done(&"a", Time(21));
+            }
+            assert_eq!(queue.next_woken(), Some(Woken::Drained { ticket: 9 }));
+            assert!(matches!(queue.get(0, Time(22)), Got::Key(taken) if (taken.key, taken.cause) == ("a", 1)));
+        }
+    }
+
+    #[test]
+    fn forgetting_leaves_delayed_adds_and_unknown_keys_alone() {
+        let mut queue = queue();
+        // 5 ms, then 10 ms from 1 ms on: the earlier stays.
+        queue.add_rate_limited("a", Time(0), 0);
+        let (delay, later) = queue.add_rate_limited("a", Time(1_000_000), 1);
+        assert_eq!(delay, Span::from_milliseconds(10));
+        assert_eq!(later, AddedLater::Coalesced { ready_at: Time(5_000_000), first: 0 });
+        queue.forget(&"a");
+        queue.forget(&"x");
+        assert_eq!((queue.num_requeues(&"a"), queue.num_requeues(&"x")), (0, 0));
+        assert_eq!(queue.next_deadline(), Some(Time(5_000_000)));
+    }
+
+    #[test]
     fn every_add_after_counts_as_a_retry_until_shutdown() {
         let mut queue = queue();
         assert_eq!(queue.add_after("a", Span::ZERO, Time(0), 1), AddedLater::Now(Added::Queued));

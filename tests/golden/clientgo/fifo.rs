@@ -3,49 +3,52 @@
 use serde_json::{Map, Value, json};
 
 use super::informer::{object, version};
-use crate::case::{Disagreement, compare, count, field, list, text};
+use crate::case::{Disagreement, compare, count, field, list, only_fields, text};
 use kubesim::client::fifo::{Entry, EntryType, Fifo, Shape, Work};
 use kubesim::client::informers::Cache;
 
 /// `script` -> `drains`.
 pub fn fifo(case: &Value) -> Result<(), Disagreement> {
+    only_fields(case, &["kind", "script", "drains"])?;
+    let expected = list(case, "drains")?;
+    let got = drains(case)?;
+    for (expected, got) in expected.iter().zip(&got) {
+        compare(format!("drain {}", got["i"]), expected, got, 0.0)?;
+    }
+    compare("number of drains", &json!(expected.len()), &json!(got.len()), 0.0)
+}
+
+/// What each drain of a script takes out.
+pub fn drains(case: &Value) -> Result<Vec<Value>, Disagreement> {
     let shape = match text(case, "kind")? {
         "DeltaFIFO" => Shape::Delta,
         "RealFIFO" => Shape::Real,
         other => return Err(Disagreement::new("a known kind of queue", other)),
     };
     let (mut queue, mut known) = (Fifo::new(shape), Cache::default());
-    // The recording writes an empty list as null.
-    let mut drains = field(case, "drains")?.as_array().into_iter().flatten();
+    let mut drains = Vec::new();
     for (index, operation) in list(case, "script")?.iter().enumerate() {
-        let entry = |entry_type| {
-            let of = field(operation, "obj")?;
-            let object = object(text(of, "key")?, u64::from(count(of, "rv")?), "");
-            Ok::<_, Disagreement>(Entry::new(entry_type, object))
+        only_fields(operation, &["op", "obj", "list"])?;
+        let item = |of: &Value| {
+            only_fields(of, &["key", "rv"])?;
+            Ok::<_, Disagreement>(object(text(of, "key")?, u64::from(count(of, "rv")?), ""))
         };
+        let entry = |entry_type| Ok::<_, Disagreement>(Entry::new(entry_type, item(field(operation, "obj")?)?));
         match text(operation, "op")? {
             "add" => queue.push(entry(EntryType::Added)?, &known),
             "update" => queue.push(entry(EntryType::Updated)?, &known),
             "delete" => queue.push(entry(EntryType::Deleted)?, &known),
             "replace" => {
-                let none = Vec::new();
-                let listed = operation.get("list").and_then(Value::as_array).unwrap_or(&none);
-                let items: Result<_, Disagreement> = listed
-                    .iter()
-                    .map(|item| Ok(object(text(item, "key")?, u64::from(count(item, "rv")?), "")))
-                    .collect();
+                let listed = if operation.get("list").is_some() { list(operation, "list")? } else { &[] };
+                let items: Result<_, Disagreement> = listed.iter().map(item).collect();
                 queue.replace(items?, &known);
             }
             "resync" => queue.resync(&known),
-            "drain" => {
-                let got = drain(index, &mut queue, &mut known);
-                let expected = drains.next().ok_or_else(|| Disagreement::new("no more drains", &got))?;
-                compare(format!("drain {index}"), expected, &got, 0.0)?;
-            }
+            "drain" => drains.push(drain(index, &mut queue, &mut known)),
             other => return Err(Disagreement::new("a known operation", other)),
         }
     }
-    drains.next().map_or(Ok(()), |missing| Err(Disagreement::new(missing, "no drain")))
+    Ok(drains)
 }
 
 /// Takes and applies everything.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value, json};
 
-use crate::case::{Disagreement, compare, compare_lists, int, list, text};
+use crate::case::{Disagreement, compare, compare_lists, field, int, int_or_zero, list, only_fields, text};
 use kubesim::client::fifo::{EntryType, Shape};
 use kubesim::client::reflector::{Ask, Failure, Mode, Next, StreamEnd, Version};
 use kubesim::client::shared_informer::{Informer, InformerSettings};
@@ -30,10 +30,37 @@ pub fn version(object: &Object) -> u64 {
 pub fn informer(case: &Value) -> Result<(), Disagreement> {
     // Recorded with the queue of 1.36. That of 1.33 tells the same, but in another order across keys, which is not
     // compared; that of 1.32 says nothing of deletions of what it never held.
+    only_fields(case, FIELDS)?;
     for shape in [Shape::RealAtomic, Shape::Real] {
         with_shape(case, shape)?;
     }
     Ok(())
+}
+
+const FIELDS: &[&str] = &[
+    "mode",
+    "request_latency_ns",
+    "informer_resync_ns",
+    "handler_resync_ns",
+    "handler_sleep_ns",
+    "existing",
+    "script",
+    "faults",
+    "jitter_u",
+    "end",
+    "requests",
+    "callbacks",
+    "store_end",
+    "api_end",
+    "last_sync_rv",
+];
+
+/// What became of a script: the callbacks by instant, handler and key, and the cache at the end.
+pub fn callbacks(case: &Value) -> Result<(Vec<Value>, Value), Disagreement> {
+    let mut replay = Replay::new(case, Shape::RealAtomic)?;
+    replay.run(int(case, "end")?)?;
+    let cached = versions(replay.informer.cache.sorted().into_iter());
+    Ok((replay.callbacks.into_iter().map(|(_, callback)| callback).collect(), cached))
 }
 
 fn with_shape(case: &Value, shape: Shape) -> Result<(), Disagreement> {
@@ -45,10 +72,10 @@ fn with_shape(case: &Value, shape: Shape) -> Result<(), Disagreement> {
     let callbacks: Vec<Value> = callbacks.into_iter().map(|(_, callback)| callback).collect();
     compare_lists("callbacks", list(case, "callbacks")?, &callbacks, 0.0)?;
     let cached = replay.informer.cache.sorted();
-    compare("store_end", &case["store_end"], &versions(cached.into_iter()), 0.0)?;
-    compare("api_end", &case["api_end"], &versions(replay.api.objects.values()), 0.0)?;
+    compare("store_end", field(case, "store_end")?, &versions(cached.into_iter()), 0.0)?;
+    compare("api_end", field(case, "api_end")?, &versions(replay.api.objects.values()), 0.0)?;
     let last = replay.informer.reflector().last_sync().map_or(String::new(), |version| version.0.to_string());
-    compare("last_sync_rv", &case["last_sync_rv"], &json!(last), 0.0)
+    compare("last_sync_rv", field(case, "last_sync_rv")?, &json!(last), 0.0)
 }
 
 fn versions<'a>(objects: impl Iterator<Item = &'a Object>) -> Value {
@@ -135,7 +162,11 @@ impl<'a> Replay<'a> {
             timeouts: timeouts.filter_map(|request| request[3].as_i64()).collect(),
         };
         let settings = InformerSettings {
-            mode: if text(case, "mode")? == "list" { Mode::List } else { Mode::WatchList },
+            mode: match text(case, "mode")? {
+                "list" => Mode::List,
+                "watchlist" => Mode::WatchList,
+                other => return Err(Disagreement::new("a known mode", other)),
+            },
             shape,
             resync: Span(int(case, "informer_resync_ns")?),
             ..InformerSettings::default()
@@ -153,24 +184,25 @@ impl<'a> Replay<'a> {
             requests: Vec::new(),
             callbacks: Vec::new(),
         };
-        for fault in case.get("faults").and_then(Value::as_array).into_iter().flatten() {
-            let (kind, on) = (text(fault, "kind")?.to_owned(), text(fault, "on")?.to_owned());
-            replay.faults.push(Fault { from: int(fault, "from")?, to: int(fault, "to")?, kind, on });
-        }
-        for key in list(case, "existing")?.iter().filter_map(Value::as_str) {
+        let faults = if case.get("faults").is_some() { list(case, "faults")? } else { &[] };
+        replay.faults = faults.iter().map(Fault::read).collect::<Result<_, _>>()?;
+        for key in list(case, "existing")? {
+            let key = key.as_str().ok_or_else(|| Disagreement::new("a key", key))?;
             replay.api.write(key, EntryType::Added);
         }
         replay.api.compacted = replay.api.version;
-        for period in list(case, "handler_resync_ns")?.iter().filter_map(Value::as_i64) {
-            replay.add_handler(period);
+        for period in list(case, "handler_resync_ns")? {
+            let period = period.as_i64().ok_or_else(|| Disagreement::new("a period", period))?;
+            replay.add_handler(period)?;
         }
         Ok(replay)
     }
 
-    fn add_handler(&mut self, period: i64) {
+    fn add_handler(&mut self, period: i64) -> Result<(), Disagreement> {
         let handler = self.informer.add_handler(0, Span(period), self.now);
-        let busy = self.case.get("handler_sleep_ns").and_then(Value::as_i64).unwrap_or(0);
+        let busy = int_or_zero(self.case, "handler_sleep_ns")?;
         self.informer.processor.set_busy_for(handler, Span(busy));
+        Ok(())
     }
 
     fn run(&mut self, end: i64) -> Result<(), Disagreement> {
@@ -237,6 +269,7 @@ impl<'a> Replay<'a> {
             Some("refused") => (Some(Failure::Refused), "refused"),
             Some("429") => (Some(Failure::TooManyRequests), "429"),
             Some("500") => (Some(Failure::Other), "500"),
+            Some("410") => (Some(Failure::Expired), "410"),
             Some("short") if is_plain_watch => (None, "short"),
             _ if is_plain_watch && self.is_too_old(ask) => (Some(Failure::Expired), "410"),
             _ => (None, "ok"),
@@ -292,6 +325,7 @@ impl<'a> Replay<'a> {
 
     fn operation(&mut self, index: usize) -> Result<(), Disagreement> {
         let operation = &list(self.case, "script")?[index];
+        only_fields(operation, &["t", "op", "key", "n", "drop"])?;
         let entry_type = match text(operation, "op")? {
             "create" => EntryType::Added,
             "update" => EntryType::Updated,
@@ -307,7 +341,7 @@ impl<'a> Replay<'a> {
     }
 
     fn other_operation(&mut self, name: &str, operation: &Value) -> Result<(), Disagreement> {
-        let number = operation.get("n").and_then(Value::as_i64).unwrap_or(0);
+        let number = int_or_zero(operation, "n")?;
         match name {
             "close" => self.end_stream(StreamEnd::Clean),
             "error410" => self.end_stream(StreamEnd::Failed(Failure::Expired)),
@@ -317,8 +351,8 @@ impl<'a> Replay<'a> {
             }
             "bookmark" => {}
             "compact" => self.api.compacted = self.api.version,
-            "rv_bump" => self.api.version += number as u64,
-            "add_handler" => self.add_handler(number),
+            "rv_bump" => self.api.version += u64::try_from(number).map_err(|_| Disagreement::new("a count", number))?,
+            "add_handler" => self.add_handler(number)?,
             other => return Err(Disagreement::new("a known operation", other)),
         }
         Ok(())
@@ -393,6 +427,20 @@ impl<'a> Replay<'a> {
             json!([request.sent_at, verb, version, timeout, result])
         });
         rows.collect()
+    }
+}
+
+impl Fault {
+    fn read(fault: &Value) -> Result<Fault, Disagreement> {
+        only_fields(fault, &["from", "to", "kind", "on"])?;
+        let (kind, on) = (text(fault, "kind")?, text(fault, "on")?);
+        if !["refused", "429", "500", "410", "short"].contains(&kind) {
+            return Err(Disagreement::new("a known fault", kind));
+        }
+        if !["list", "watch", "both"].contains(&on) {
+            return Err(Disagreement::new("a known kind of request", on));
+        }
+        Ok(Fault { from: int(fault, "from")?, to: int(fault, "to")?, kind: kind.to_owned(), on: on.to_owned() })
     }
 }
 

@@ -4,6 +4,8 @@ mod election;
 mod fifo;
 mod informer;
 mod limiters;
+#[cfg(test)]
+mod mutations;
 mod priority_queue;
 mod queues;
 mod rest_client;

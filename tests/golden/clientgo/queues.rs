@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::limiters::limiter;
-use crate::case::{Disagreement, compare_lists, count, field, int, list, text};
+use crate::case::{Disagreement, compare_lists, count, field, int, int_or_zero, list, only_fields, text};
 use kubesim::client::workqueue::{Added, AddedLater, Drain, Got, RateLimitingQueue, Taken, Woken};
 use kubesim::model::{Name, Span, Time};
 
@@ -15,6 +15,27 @@ const GAUGE_INTERVAL: Span = Span::from_milliseconds(500);
 
 /// `script` of operations -> `steps`, `metrics`.
 pub fn workqueue(case: &Value) -> Result<(), Disagreement> {
+    only_fields(case, &["limiter", "workers", "script", "steps", "end_t", "metrics", "ties"])?;
+    let replay = replay(case)?;
+    compare_lists("steps", list(case, "steps")?, &replay.steps, 0.0)?;
+    let Some(metrics) = case.get("metrics") else { return Ok(()) };
+    only_fields(metrics, &["queue_duration_s", "work_duration_s", "gauges_on_change"])?;
+    for (name, got) in [
+        ("queue_duration_s", replay.queue_durations),
+        ("work_duration_s", replay.work_durations),
+        ("gauges_on_change", replay.gauges),
+    ] {
+        compare_lists(name, list(metrics, name)?, &got, TOLERANCE_SECONDS)?;
+    }
+    Ok(())
+}
+
+/// The steps that come out of a script.
+pub fn steps(case: &Value) -> Result<Vec<Value>, Disagreement> {
+    Ok(replay(case)?.steps)
+}
+
+fn replay(case: &Value) -> Result<Replay, Disagreement> {
     let mut replay = Replay::new(case)?;
     for (index, operation) in list(case, "script")?.iter().enumerate() {
         let now = Time(int(operation, "t")?);
@@ -22,21 +43,7 @@ pub fn workqueue(case: &Value) -> Result<(), Disagreement> {
         replay.operation(index, operation, now)?;
     }
     replay.advance_to(Time(int(case, "end_t")?));
-    compare_lists("steps", list(case, "steps")?, &replay.steps, 0.0)?;
-    let Some(metrics) = case.get("metrics") else { return Ok(()) };
-    for (name, got) in [
-        ("queue_duration_s", replay.queue_durations),
-        ("work_duration_s", replay.work_durations),
-        ("gauges_on_change", replay.gauges),
-    ] {
-        let none = Vec::new();
-        let expected = match field(metrics, name)? {
-            Value::Null => &none,
-            _ => list(metrics, name)?,
-        };
-        compare_lists(name, expected, &got, TOLERANCE_SECONDS)?;
-    }
-    Ok(())
+    Ok(replay)
 }
 
 /// A queue, what happened so far, and what happened in the present step.
@@ -110,17 +117,21 @@ impl Replay {
     }
 
     fn operation(&mut self, index: usize, operation: &Value, now: Time) -> Result<(), Disagreement> {
+        only_fields(operation, &["t", "op", "key", "d", "w"])?;
         let mut answers = Map::new();
-        let key = operation.get("key").and_then(Value::as_str).map(Name::new).unwrap_or_default();
+        let key = match text(operation, "op")? {
+            "get" | "shutdown" | "drain" => Name::EMPTY,
+            _ => Name::new(text(operation, "key")?),
+        };
         let observed = self.queue.metrics().queue_duration.count;
         match text(operation, "op")? {
             "add" => {
-                let added = self.queue.add(key, now, index);
-                self.note_added(Name::new(text(operation, "key")?), &added);
+                let added = self.queue.add(key.clone(), now, index);
+                self.note_added(key, &added);
             }
             "add_after" => {
-                let delay = operation.get("d").map_or(Ok(0), |_| int(operation, "d"))?;
-                let later = self.queue.add_after(key.clone(), Span(delay), now, index);
+                let delay = Span(int_or_zero(operation, "d")?);
+                let later = self.queue.add_after(key.clone(), delay, now, index);
                 self.note_added_later(key, later);
             }
             "add_rate_limited" => {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::world::{CandidatePlan, FaultKind, Keyed, Source, What, World, left_behind};
-use crate::case::{Disagreement, compare, compare_lists, float, int, list, text};
+use crate::case::{Disagreement, compare, compare_lists, float, int, int_or_zero, list, only_fields, text};
 use kubesim::client::leader_election::ElectionSettings;
 use kubesim::component::Draws;
 use kubesim::engine::draws::KeyedDraws;
@@ -15,6 +15,8 @@ struct Recorded {
     latencies: Vec<Vec<(i64, i64)>>,
     /// By candidate and wait.
     waits: Vec<Vec<i64>>,
+    /// By candidate: instants at which a write was applied whose call had no answer before the end.
+    unanswered: Vec<Vec<i64>>,
     draws: Keyed,
     /// Waits outside what an elector may draw.
     misfits: Vec<String>,
@@ -26,8 +28,11 @@ struct Recorded {
 const NEVER: i64 = i64::MAX / 4;
 
 impl Source for Recorded {
-    fn latency(&mut self, candidate: usize, n: usize, _at: i64) -> (i64, i64) {
-        self.latencies[candidate].get(n).copied().unwrap_or((NEVER, NEVER))
+    fn latency(&mut self, candidate: usize, n: usize, at: i64) -> (i64, i64) {
+        // The recording leaves out a call in flight at its end, but not what that call wrote.
+        let applied = || self.unanswered[candidate].iter().find(|applied| **applied >= at);
+        let unanswered = || (applied().map_or(NEVER, |applied| applied - at), NEVER);
+        self.latencies[candidate].get(n).copied().unwrap_or_else(unanswered)
     }
 
     fn wait(&mut self, candidate: usize, n: usize, own: i64) -> i64 {
@@ -46,8 +51,22 @@ impl Source for Recorded {
     }
 }
 
+const FIELDS: &[&str] = &[
+    "lease_ns",
+    "renew_deadline_ns",
+    "retry_ns",
+    "release_on_cancel",
+    "client_timeout_ns",
+    "preexisting_holder",
+    "candidates",
+    "end",
+    "events",
+    "records",
+];
+
 /// A recorded timeline of an election.
 pub fn leaderelection(case: &Value) -> Result<(), Disagreement> {
+    only_fields(case, FIELDS)?;
     let span = |name: &str| int(case, name).map(Span);
     let settings = ElectionSettings {
         lease_duration: span("lease_ns")?,
@@ -64,7 +83,8 @@ pub fn leaderelection(case: &Value) -> Result<(), Disagreement> {
     });
     let source = Recorded {
         latencies: candidates.iter().map(latencies).collect::<Result<_, _>>()?,
-        waits: candidates.iter().map(waits).collect(),
+        waits: candidates.iter().map(waits).collect::<Result<_, _>>()?,
+        unanswered: candidates.iter().map(|described| unanswered(described, case)).collect::<Result<_, _>>()?,
         draws: Keyed(KeyedDraws { seed: 0, replication: 0 }),
         misfits: Vec::new(),
         bounds: bounds.collect(),
@@ -108,14 +128,21 @@ pub fn leaderelection(case: &Value) -> Result<(), Disagreement> {
 }
 
 fn candidate(described: &Value) -> Result<CandidatePlan, Disagreement> {
+    only_fields(
+        described,
+        &["start", "crash", "cancel", "clock_offset_ns", "clock_rate", "faults", "calls", "acquire_waits"],
+    )?;
     let mut plan = CandidatePlan::new(text(described, "id")?, int(described, "start")?);
-    plan.crash = described["crash"].as_i64();
-    plan.cancel = described["cancel"].as_i64();
-    plan.clock_offset = described["clock_offset_ns"].as_i64().unwrap_or(0);
+    let instant = |name: &str| described.get(name).map(|_| int(described, name)).transpose();
+    plan.crash = instant("crash")?;
+    plan.cancel = instant("cancel")?;
+    plan.clock_offset = int_or_zero(described, "clock_offset_ns")?;
     if described.get("clock_rate").is_some() {
         plan.clock_rate = float(described, "clock_rate")?;
     }
-    for fault in described["faults"].as_array().into_iter().flatten() {
+    let faults = if described.get("faults").is_some() { list(described, "faults")? } else { &[] };
+    for fault in faults {
+        only_fields(fault, &["from", "to", "kind"])?;
         let kind = match text(fault, "kind")? {
             "refuse" => FaultKind::Refuse,
             "blackhole" => FaultKind::Blackhole,
@@ -133,8 +160,17 @@ fn latencies(described: &Value) -> Result<Vec<(i64, i64)>, Disagreement> {
     list(described, "calls")?.iter().map(|call| Ok((number(call, 2)?, number(call, 3)?))).collect()
 }
 
-fn waits(described: &Value) -> Vec<i64> {
-    described["acquire_waits"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
+fn waits(described: &Value) -> Result<Vec<i64>, Disagreement> {
+    let waits = if described.get("acquire_waits").is_some() { list(described, "acquire_waits")? } else { &[] };
+    waits.iter().map(|wait| wait.as_i64().ok_or_else(|| Disagreement::new("a wait", wait))).collect()
+}
+
+/// When writes of a candidate were applied that none of its recorded calls made.
+fn unanswered(described: &Value, case: &Value) -> Result<Vec<i64>, Disagreement> {
+    let calls = list(described, "calls")?;
+    let is_answered = |at: &i64| calls.iter().any(|call| call[4].as_i64() == Some(*at));
+    let of_candidate = list(case, "records")?.iter().filter(|record| record[1] == described["id"]);
+    Ok(of_candidate.filter_map(|record| record[0].as_i64()).filter(|at| !is_answered(at)).collect())
 }
 
 fn event(at: i64, candidate: usize, what: &What, candidates: &[Value]) -> Value {
