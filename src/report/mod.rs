@@ -11,6 +11,7 @@ pub mod quantile;
 pub mod staleness;
 pub mod state;
 pub mod summary;
+mod trace_rows;
 pub mod why;
 
 pub use kpis::{KpiCollector, PodStart, RunFacts};

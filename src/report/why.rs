@@ -1,12 +1,11 @@
-//! Why did this happen: the chain of causes of a record, from the trace.csv of a finished run.
+//! Why did this happen: the chain of causes of a record of a finished run.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io::Read;
 
 use super::chain::{ChainLine, phrase};
-use crate::model::time::SECOND_NS;
-use crate::model::{Action, Key, Kind, Name, Set, Span};
+use super::trace_rows::Row;
+pub use super::trace_rows::{Problem, Rows};
+use crate::model::{Action, Key, Kind, Name, Span};
 use crate::rules::suggest;
 
 /// Actions at which a chain of causes may end.
@@ -24,32 +23,6 @@ const WRITES: [Action; 8] = [
 ];
 /// What the detail of a key begins with that the limiter holds back.
 const RATE_LIMITER: &str = "rate limiter:";
-/// Columns of trace.csv that are read here.
-const COLUMNS: [&str; 10] =
-    ["time_s", "event", "cause", "process", "component", "action", "kind", "namespace", "name", "detail"];
-
-/// The rows of a trace, in order of their event number; texts are held once.
-#[derive(Default)]
-pub struct Rows {
-    rows: Vec<Row>,
-    texts: Set<Name>,
-}
-
-#[derive(Clone, Copy)]
-struct Row {
-    event: u64,
-    cause: u64,
-    /// Since the start of the run.
-    time: Span,
-    process: u32,
-    component: u32,
-    action: u32,
-    kind: u32,
-    namespace: u32,
-    name: u32,
-    detail: u32,
-}
-
 /// What kind of record a chain begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
@@ -70,112 +43,7 @@ pub struct Explanation {
     pub chain: Vec<ChainLine>,
 }
 
-/// What is wrong with a trace.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Problem {
-    /// The file is no trace: where, and why.
-    Unreadable {
-        /// Line of the file, from 1.
-        line: u64,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A row's cause is no earlier row.
-    CauseNotEarlier {
-        /// The row.
-        event: u64,
-        /// Its cause.
-        cause: u64,
-    },
-    /// A row has no cause although it is nothing that happens by itself.
-    NoCause {
-        /// The row.
-        event: u64,
-        /// Its action.
-        action: String,
-    },
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Unreadable { line, reason } => write!(f, "line {line}: {reason}"),
-            Problem::CauseNotEarlier { event, cause } => {
-                write!(f, "event {event} is caused by {cause}, which is no earlier event of the trace")
-            }
-            Problem::NoCause { event, action } => {
-                write!(f, "event {event} ({action}) has no cause and is no user, load, fault or timer")
-            }
-        }
-    }
-}
-
 impl Rows {
-    /// Reads a trace.
-    ///
-    /// # Errors
-    /// [`Problem::Unreadable`]: a column is missing, a row is broken, or event numbers do not increase.
-    pub fn read(source: impl Read) -> Result<Rows, Problem> {
-        let mut reader = csv::Reader::from_reader(source);
-        let unreadable = |line: u64, reason: String| Problem::Unreadable { line, reason };
-        let header = reader.headers().map_err(|error| unreadable(1, error.to_string()))?.clone();
-        let mut places = [0; COLUMNS.len()];
-        for (place, column) in places.iter_mut().zip(COLUMNS) {
-            let found = header.iter().position(|name| name == column);
-            *place = found.ok_or_else(|| unreadable(1, format!("no column `{column}`: not a trace.csv")))?;
-        }
-        let mut rows = Rows::default();
-        let mut record = csv::StringRecord::new();
-        loop {
-            let line = reader.position().line();
-            match reader.read_record(&mut record) {
-                Ok(true) => rows.push(&record, &places).map_err(|reason| unreadable(line, reason))?,
-                Ok(false) => return Ok(rows),
-                Err(error) => return Err(unreadable(line, error.to_string())),
-            }
-        }
-    }
-
-    fn push(&mut self, record: &csv::StringRecord, places: &[usize; COLUMNS.len()]) -> Result<(), String> {
-        let field = |column: usize| &record[places[column]];
-        let number = |column: usize| {
-            field(column).parse::<u64>().map_err(|_| format!("{} is no number: `{}`", COLUMNS[column], field(column)))
-        };
-        let (event, cause) = (number(1)?, number(2)?);
-        let time = parse_seconds(field(0)).ok_or_else(|| format!("time_s is no number of seconds: `{}`", field(0)))?;
-        let before = self.rows.last().map_or((0, Span(i64::MIN)), |row| (row.event, row.time));
-        if event <= before.0 || time < before.1 {
-            return Err(format!("event {event} does not follow the one before"));
-        }
-        let [process, component, action, kind, namespace, name, detail] =
-            [3, 4, 5, 6, 7, 8, 9].map(|column| self.texts.insert_full(Name::new(field(column))).0 as u32);
-        self.rows.push(Row { event, cause, time, process, component, action, kind, namespace, name, detail });
-        Ok(())
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    fn text(&self, index: u32) -> &str {
-        self.texts[index as usize].as_str()
-    }
-
-    /// The place of an event: where its number says, as long as no row is missing.
-    fn find(&self, event: u64) -> Option<usize> {
-        let guess = usize::try_from(event).ok()?.checked_sub(1)?;
-        if self.rows.get(guess).is_some_and(|row| row.event == event) {
-            return Some(guess);
-        }
-        self.rows.binary_search_by_key(&event, |row| row.event).ok()
-    }
-
     fn line(&self, row: &Row) -> ChainLine {
         let action = self.text(row.action).to_string();
         let mut phrase = phrase(&action).to_string();
@@ -367,27 +235,11 @@ pub fn check_causes(rows: &Rows) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Exact: `300.012` is 300 s and 12 000 000 ns. At most nine decimals, no exponent.
-fn parse_seconds(text: &str) -> Option<Span> {
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
-        return None;
-    }
-    let mut ns = fraction.parse::<i64>().unwrap_or(0);
-    for _ in fraction.len()..9 {
-        ns *= 10;
-    }
-    let total = whole.parse::<i64>().ok()?.checked_mul(SECOND_NS)?.checked_add(ns)?;
-    Some(Span(if negative { -total } else { total }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::trace_rows::tests::HEADER;
 
-    const HEADER: &str = "time_s,event,cause,process,component,action,kind,namespace,name,detail,seen_rv,truth_rv\n";
     const TRACE: &str = "\
 0,1,0,kubectl,,user,,,,\"apply -f a.yaml,b.yaml\",,
 0.009,2,1,kubectl,,create,Deployment,default,api,,0,4
@@ -522,35 +374,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused() {
-        let read = |text: &str| Rows::read(text.as_bytes()).err().map(|problem| problem.to_string());
-        assert_eq!(read("time_s,event\n0,1\n").unwrap(), "line 1: no column `cause`: not a trace.csv");
-        let bad = |row: &str| read(&format!("{HEADER}{row}\n")).unwrap();
-        assert_eq!(bad("x,1,0,,,user,,,,,,"), "line 2: time_s is no number of seconds: `x`");
-        assert_eq!(bad("0,1,-,,,user,,,,,,"), "line 2: cause is no number: `-`");
-        assert_eq!(bad("0,1,0,,,user,,,,,,\n0,1,0,,,user,,,,,,"), "line 3: event 1 does not follow the one before");
-        assert_eq!(bad("1,1,0,,,user,,,,,,\n0,2,0,,,user,,,,,,"), "line 3: event 2 does not follow the one before");
-        assert!(bad("0,1,0").starts_with("line 2:"));
-    }
-
-    #[test]
     fn roots_are_those_of_the_model_and_actions_have_phrases() {
         assert!(ROOTS.iter().all(|action| action.is_root()));
         for action in [Action::Relist, Action::UpdateStatus, Action::EnqueueAfter, Action::ProcessStart, Action::Admit]
         {
             assert!(!action.is_root());
             assert_ne!(phrase(action.as_str()), action.as_str());
-        }
-    }
-
-    #[test]
-    fn seconds_are_exact() {
-        let texts = [("0", 0), ("300.012", 300_012_000_000), ("1.000000001", 1_000_000_001), ("-0.5", -500_000_000)];
-        for (text, ns) in texts {
-            assert_eq!(parse_seconds(text), Some(Span(ns)), "{text}");
-        }
-        for text in ["", ".5", "1e3", "1.0000000001", "1.-5", "+1"] {
-            assert_eq!(parse_seconds(text), None, "{text}");
         }
     }
 

@@ -1,48 +1,32 @@
-//! Conditions: CEL over the observed state. The only module that knows the crate `cel`.
+//! Conditions: CEL over the observed state. The only folder that knows the crate `cel`.
 //!
 //! `object("deployment/api").status.readyReplicas == 3`, `count("pods", "app=api", "status.phase=Running") >= 3`,
 //! `metric("workqueue_depth", {"name": "replicaset"}) == 0.0`, `exists("pod/x")`. Whole numbers of objects are int, counts
 //! are int, metrics are double. Arguments of these functions are literal, so that a condition knows what it depends on:
 //! each call becomes a variable that is given its value before the expression is evaluated.
+//!
+//! `rewrite` makes the variables and checks every name, `words` says what went wrong.
+
+mod rewrite;
+mod words;
 
 use std::fmt;
 use std::sync::Arc;
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
-use cel::common::types::{CelList, CelMap, DYN_TYPE};
-use cel::common::value::{CowVal, Val};
-use cel::objects::ValueType;
+use cel::common::ast::IdedExpr;
+use cel::common::types::DYN_TYPE;
 use cel::{Context, Env, ExecutionError, Value as CelValue};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::calls::{Argument, Call, FUNCTIONS, NoReading, Reading, usage, written};
+use self::rewrite::{ORDERED, Rewriter, ordered};
+use self::words::{describe, parse_error, type_name};
+use super::calls::{Call, NoReading, Reading};
 use super::observed::{Changed, Observed};
 use crate::model::{Key, Kinds};
-use crate::rules::suggest;
 
 /// Variables that stand for calls are named `@0`, `@1`, ...: no identifier of CEL begins like this.
 const CALL_PREFIX: char = '@';
-/// Gives a map's keys in order, so that nothing depends on the order of a hash table.
-const ORDERED: &str = "@ordered";
-const CEL_FUNCTIONS: [&str; 9] = ["size", "int", "uint", "double", "string", "bytes", "bool", "type", "dyn"];
-const CEL_METHODS: [&str; 12] = [
-    "size",
-    "contains",
-    "startsWith",
-    "endsWith",
-    "orValue",
-    "or",
-    "hasValue",
-    "value",
-    "of",
-    "none",
-    "ofNonZeroValue",
-    "optMap",
-];
-const CEL_NAMES: [&str; 12] =
-    ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "dyn", "optional"];
-
 /// A compiled condition.
 pub struct Condition {
     env: Arc<Env>,
@@ -105,19 +89,18 @@ impl Condition {
         let mut env = Env::stdlib();
         env.add_overload(ORDERED, "ordered_dyn", vec![DYN_TYPE], ordered).map_err(|error| error.to_string())?;
         let program = env.compile(text).map_err(|errors| {
-            let lines = errors.errors.iter().map(|error| format!("column {}: {}", error.pos.1, own_words(&error.msg)));
+            let lines =
+                errors.errors.iter().map(|error| format!("column {}: {}", error.pos.1, parse_error(&error.msg)));
             lines.collect::<Vec<_>>().join("; ")
         })?;
         let mut expression = program.expression().clone();
-        let mut rewriter = Rewriter { kinds, calls: Vec::new(), shown: Vec::new(), bound: Vec::new() };
-        rewriter.rewrite(&mut expression)?;
+        let (calls, shown) = Rewriter::apply(&mut expression, kinds)?;
         let mut references = Changed::NOTHING;
-        for (call, _) in &rewriter.calls {
+        for (call, _) in &calls {
             let Changed { kinds, metrics } = call.depends_on();
             references.kinds = references.kinds.union(kinds);
             references.metrics |= metrics;
         }
-        let Rewriter { calls, shown, .. } = rewriter;
         Ok(Condition { env: Arc::new(env), expression, calls, shown, references })
     }
 
@@ -208,14 +191,6 @@ impl Condition {
     }
 }
 
-/// The parser's message without its list of tokens.
-fn own_words(message: &str) -> String {
-    let first = message.lines().next().unwrap_or_default().trim();
-    let first = first.strip_prefix("Syntax error: ").unwrap_or(first);
-    let first = first.split(" expecting ").next().unwrap_or(first);
-    first.replace("mismatched input '<EOF>'", "the condition ends too early")
-}
-
 fn variable(index: usize) -> String {
     format!("{CALL_PREFIX}{index}")
 }
@@ -224,168 +199,6 @@ fn variable(index: usize) -> String {
 fn call_index(name: &str) -> Option<usize> {
     let digits = name.strip_prefix(CALL_PREFIX)?;
     digits.split('.').next()?.parse().ok()
-}
-
-/// Replaces calls by variables and checks every name on the way.
-struct Rewriter<'a> {
-    kinds: &'a Kinds,
-    calls: Vec<(Call, String)>,
-    shown: Vec<Shown>,
-    /// Names bound by the macros around the expression.
-    bound: Vec<String>,
-}
-
-impl Rewriter<'_> {
-    fn rewrite(&mut self, node: &mut IdedExpr) -> Result<(), String> {
-        if let Some(shown) = self.path_into_call(node)? {
-            if !self.shown.contains(&shown) {
-                self.shown.push(shown);
-            }
-            return Ok(());
-        }
-        match &mut node.expr {
-            Expr::Call(call) => {
-                check_function(&call.func_name, call.target.is_some())?;
-                call.target.iter_mut().try_for_each(|target| self.rewrite(target))?;
-                call.args.iter_mut().try_for_each(|argument| self.rewrite(argument))
-            }
-            Expr::Comprehension(comprehension) => {
-                self.rewrite(&mut comprehension.iter_range)?;
-                order(&mut comprehension.iter_range);
-                self.rewrite(&mut comprehension.accu_init)?;
-                let depth = self.bound.len();
-                self.bound.extend([comprehension.iter_var.clone(), comprehension.accu_var.clone()]);
-                self.bound.extend(comprehension.iter_var2.clone());
-                self.rewrite(&mut comprehension.loop_cond)?;
-                self.rewrite(&mut comprehension.loop_step)?;
-                self.rewrite(&mut comprehension.result)?;
-                self.bound.truncate(depth);
-                Ok(())
-            }
-            Expr::Ident(name) => self.check_name(name),
-            Expr::List(list) => list.elements.iter_mut().try_for_each(|element| self.rewrite(element)),
-            Expr::Map(map) => map.entries.iter_mut().try_for_each(|entry| self.rewrite_entry(&mut entry.expr)),
-            Expr::Struct(object) => object.entries.iter_mut().try_for_each(|entry| self.rewrite_entry(&mut entry.expr)),
-            Expr::Select(select) => self.rewrite(&mut select.operand),
-            Expr::Literal(_) | Expr::Unspecified => Ok(()),
-        }
-    }
-
-    fn rewrite_entry(&mut self, entry: &mut EntryExpr) -> Result<(), String> {
-        match entry {
-            EntryExpr::StructField(field) => self.rewrite(&mut field.value),
-            EntryExpr::MapEntry(entry) => {
-                self.rewrite(&mut entry.key)?;
-                self.rewrite(&mut entry.value)
-            }
-        }
-    }
-
-    /// If the node is a call of ours, or fields and literal indexes of one, replaces the call and says what the node is.
-    fn path_into_call(&mut self, node: &mut IdedExpr) -> Result<Option<Shown>, String> {
-        let (inner, step) = match &mut node.expr {
-            Expr::Select(select) => {
-                let step = Step::Field(select.field.clone());
-                (&mut *select.operand, step)
-            }
-            Expr::Call(call) if call.func_name == operators::INDEX && call.args.len() == 2 => {
-                let step = match literal(&call.args[1]) {
-                    Some(LiteralValue::String(field)) => Step::Field(field.inner().to_string()),
-                    Some(LiteralValue::Int(index)) if *index.inner() >= 0 => Step::Index(*index.inner() as usize),
-                    _ => return Ok(None),
-                };
-                (&mut call.args[0], step)
-            }
-            Expr::Call(call) if call.target.is_none() && FUNCTIONS.contains(&call.func_name.as_str()) => {
-                let index = self.call(&call.func_name, &call.args)?;
-                node.expr = Expr::Ident(variable(index));
-                return Ok(Some(Shown { call: index, path: Vec::new() }));
-            }
-            _ => return Ok(None),
-        };
-        Ok(self.path_into_call(inner)?.map(|mut shown| {
-            shown.path.push(step);
-            shown
-        }))
-    }
-
-    fn call(&mut self, function: &str, arguments: &[IdedExpr]) -> Result<usize, String> {
-        let arguments: Option<Vec<Argument>> = arguments.iter().map(argument).collect();
-        let Some(arguments) = arguments else {
-            return Err(format!("arguments of {function}() must be written out: write {}", usage(function)));
-        };
-        let text = written(function, &arguments);
-        let call = Call::parse(function, &arguments, self.kinds).map_err(|error| format!("{text}: {error}"))?;
-        let known = self.calls.iter().position(|(other, _)| *other == call);
-        Ok(known.unwrap_or_else(|| {
-            self.calls.push((call, text));
-            self.calls.len() - 1
-        }))
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), String> {
-        if self.bound.iter().any(|bound| bound == name) || CEL_NAMES.contains(&name) || name.starts_with(CALL_PREFIX) {
-            return Ok(());
-        }
-        Err(format!("unknown name `{name}`: a condition asks with object(), exists(), count() and metric()"))
-    }
-}
-
-fn literal(node: &IdedExpr) -> Option<&LiteralValue> {
-    match &node.expr {
-        Expr::Literal(literal) => Some(literal),
-        _ => None,
-    }
-}
-
-fn literal_text(node: &IdedExpr) -> Option<String> {
-    match literal(node)? {
-        LiteralValue::String(text) => Some(text.inner().to_string()),
-        _ => None,
-    }
-}
-
-fn argument(node: &IdedExpr) -> Option<Argument> {
-    let Expr::Map(map) = &node.expr else {
-        return literal_text(node).map(Argument::Text);
-    };
-    let pair = |entry: &cel::common::ast::IdedEntryExpr| match &entry.expr {
-        EntryExpr::MapEntry(entry) => Some((literal_text(&entry.key)?, literal_text(&entry.value)?)),
-        EntryExpr::StructField(_) => None,
-    };
-    map.entries.iter().map(pair).collect::<Option<Vec<_>>>().map(Argument::Pairs)
-}
-
-fn check_function(name: &str, is_method: bool) -> Result<(), String> {
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Ok(()); // an operator
-    }
-    let known: Vec<&str> = if is_method { CEL_METHODS.to_vec() } else { [&FUNCTIONS[..], &CEL_FUNCTIONS[..]].concat() };
-    if known.contains(&name) {
-        return Ok(());
-    }
-    let help = suggest::did_you_mean(name, known).map_or(String::new(), |help| format!(" ({help})"));
-    Err(format!("unknown function `{name}`{help}"))
-}
-
-/// Wraps what a macro ranges over in a call of [`ORDERED`].
-fn order(range: &mut IdedExpr) {
-    let id = range.id;
-    let inner = std::mem::take(range);
-    let call = cel::common::ast::CallExpr { func_name: ORDERED.to_string(), target: None, args: vec![inner] };
-    *range = IdedExpr { id, expr: Expr::Call(call) };
-}
-
-/// The sorted keys of a map; anything else as it is.
-fn ordered<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let argument = arguments.into_iter().next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    let Some(map) = argument.downcast_ref::<CelMap<'v>>() else {
-        return Ok(argument);
-    };
-    let mut keys: Vec<_> = map.inner().keys().collect();
-    keys.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    let keys: Vec<Box<dyn Val + 'v>> = keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect();
-    Ok(CowVal::owned(CelList::from(keys)))
 }
 
 /// JSON in which every whole number is a signed one, as CEL's int.
@@ -411,66 +224,6 @@ fn cel_value(reading: &Reading) -> CelValue {
         Reading::Int(number) => CelValue::Int(*number),
         Reading::Double(number) => CelValue::Float(*number),
         Reading::Bool(flag) => CelValue::Bool(*flag),
-    }
-}
-
-/// An error in our words: those of `cel` print maps in the order of a hash table.
-fn describe(error: &ExecutionError) -> ConditionError {
-    let mixed = |types: &str| {
-        let both = types.contains("int") && types.contains("double");
-        let help = "whole numbers of objects and counts are int, metrics are double: write 3.0 for 3, or use double(x)";
-        if both { format!(" ({help})") } else { String::new() }
-    };
-    ConditionError::Mistake(match error {
-        ExecutionError::NoSuchKey(key) => return ConditionError::NoSuchKey(key.to_string()),
-        ExecutionError::IndexOutOfBounds(index) => return ConditionError::NoSuchKey(format!("[{}]", plain(index))),
-        ExecutionError::NoSuchOverload(overload) => {
-            let types = overload.argument_types().join(" and ");
-            format!("{} does not work for {types}{}", operator_name(overload.function()), mixed(&types))
-        }
-        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
-            let types = format!("{} and {}", type_name(left), type_name(right));
-            format!("{} does not work for {types}{}", operator_name(operator), mixed(&types))
-        }
-        ExecutionError::ValuesNotComparable(left, right) => {
-            format!("{} and {} cannot be compared", type_name(left), type_name(right))
-        }
-        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".to_string(),
-        ExecutionError::Overflow(..) => "a number is too large".to_string(),
-        ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
-        ExecutionError::UnexpectedType { want, .. } => format!("a value is not {want}"),
-        ExecutionError::UnsupportedTargetType { target } | ExecutionError::NotSupportedAsMethod { target, .. } => {
-            format!("this is not possible with {}", type_name(target))
-        }
-        _ => "the condition cannot be evaluated: its values are of the wrong type".to_string(),
-    })
-}
-
-/// `+` for `_+_` and for `add`: the crate uses both.
-fn operator_name(function: &str) -> String {
-    let name = match function {
-        "add" => "+",
-        "sub" => "-",
-        "mul" => "*",
-        "div" => "/",
-        "rem" => "%",
-        other => other.trim_matches(|c| c == '_' || c == '@'),
-    };
-    format!("`{name}`")
-}
-
-fn type_name(value: &CelValue) -> String {
-    match value.type_of() {
-        ValueType::Float => "double".to_string(),
-        other => other.to_string(),
-    }
-}
-
-fn plain(value: &CelValue) -> String {
-    match value {
-        CelValue::Int(number) => number.to_string(),
-        CelValue::UInt(number) => number.to_string(),
-        other => type_name(other),
     }
 }
 
