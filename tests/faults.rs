@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kubesim::experiment::single;
-use kubesim::model::{Action, Kind, Object, Record, Span};
+use kubesim::model::{Action, Kind, Object, Record, Span, Time};
 use kubesim::sim::plan::{FaultAction, FaultPlan, Occurrences};
 use kubesim::sim::{Plan, World};
 
@@ -114,7 +114,7 @@ fn harmless(action: &FaultAction) -> Option<FaultAction> {
     match &mut action {
         FaultAction::DropWatchEvents(of) => never(&mut of.occurrences),
         FaultAction::DuplicateWatchEvents(of) => never(&mut of.occurrences),
-        FaultAction::DelayWatch(of) => of.probability = Some(0.0),
+        FaultAction::DelayWatch(of) => never(&mut of.occurrences),
         FaultAction::ReorderWatches(of) => of.by = kubesim::model::Distribution::ZERO,
         FaultAction::Respond(of) => never(&mut of.occurrences),
         FaultAction::RefuseConnections(of) => never(&mut of.occurrences),
@@ -167,7 +167,7 @@ fn a_fault_strikes_and_changes_nobody_elses_luck() {
         assert!(hit.world.fault_strikes().iter().sum::<u64>() > 0, "{word}: it never struck");
         assert!(hit.records.iter().any(|record| record.action == Action::Fault), "{word}: no record of it");
         // Until it begins nothing differs.
-        let (begins, _) = hit.world.fault_windows()[0].unwrap();
+        let (begins, _) = hit.world.fault_windows(0)[0];
         let before =
             |records: &[Record]| happened(records).into_iter().filter(|(time, _)| *time < begins.0).collect::<Vec<_>>();
         assert_eq!(before(&hit.records), before(&twin.records), "{word}: before it begins");
@@ -216,4 +216,108 @@ fn a_lagging_server_takes_a_cache_back_in_time_and_it_catches_up() {
     // One that goes on from what it saw last does not go back.
     let seen = pods_seen(&faults("1.36", ", resume: true"), &seconds);
     assert_eq!(seen, [(6, 6), (6, 6), (6, 6), (6, 6), (6, 6), (6, 6), (4, 4)]);
+}
+
+/// Times, in seconds, at which streams of a kind were opened for the controllers from a second on, and what they then got.
+fn streams_opened(records: &[Record], start: Time, from: f64) -> Vec<(f64, String)> {
+    let is_meant = |record: &&Record| {
+        record.process.as_str() == "kube-controller-manager"
+            && matches!(record.action, Action::Watch | Action::List | Action::Relist)
+            && record.detail.to_string().contains("replicasets")
+            && record.time.seconds_since(start) >= from
+    };
+    let shown = |record: &Record| (record.time.seconds_since(start), record.action.as_str().to_string());
+    records.iter().filter(is_meant).map(shown).collect()
+}
+
+#[test]
+fn a_streaming_list_of_what_a_lagging_server_has_not_in_time_is_refused_and_asked_for_again() {
+    let (base, _) = page();
+    let part = "faults:
+  - {at: 61s, duration: 60s, reconnect: {of: kube-controller-manager, lag: 20s, resume: true}}
+  - {name: relist, at: 65s, cutWatch: {to: kube-controller-manager, kind: ReplicaSet, end: error}}\n";
+    let plan = with(&base, part, "too-new");
+    let ran = run(&plan);
+    let streams = streams_opened(&ran.records, plan.start_at, 65.0);
+    let opened: Vec<f64> = streams.iter().filter(|(_, action)| action == "watch").map(|(at, _)| *at).collect();
+    // The ReplicaSet has its last change from about 60: that server has it at about 80. The first request is made after a
+    // delay of 0.8 to 1.6 s, the next each 3 s after the server got the last, by a WATCH and never by a LIST.
+    assert!((65.8..66.7).contains(&opened[0]), "{streams:?}");
+    let waits: Vec<f64> = opened.windows(2).map(|pair| pair[1] - pair[0]).take_while(|wait| *wait < 4.0).collect();
+    assert!(waits.len() >= 3 && waits.iter().all(|wait| (3.0..3.02).contains(wait)), "{streams:?}");
+    assert!(!streams.iter().any(|(_, action)| action == "list"), "{streams:?}");
+    let (first, last) = (&streams[0], streams.iter().position(|(_, action)| action == "relist").unwrap());
+    assert_eq!(first.1, "watch");
+    assert!((77.0..81.5).contains(&streams[last].0), "{streams:?}");
+    assert_eq!(last, waits.len() + 1, "nothing comes before the last attempt: {streams:?}");
+}
+
+/// Pods, their ReplicaSet's size and the generation that the Deployment's status knows, at some seconds of a run.
+fn states(plan: &Plan, seconds: &[i64]) -> Vec<(usize, i32, i64)> {
+    let mut world = World::new(Arc::new(plan.clone())).unwrap();
+    let is_of_api = |object: &&Object| object.meta().name.as_str().starts_with("api");
+    let look = |second: &i64| {
+        world.run_until(plan.start_at + Span::from_seconds(*second), &mut Keep::default());
+        let truth = world.api().truth();
+        let pods = truth.iter(Kind::Pod).filter(is_of_api).count();
+        let set = truth.iter(Kind::ReplicaSet).find(is_of_api).and_then(Object::as_replica_set).unwrap();
+        let deployment = truth.iter(Kind::Deployment).find(is_of_api).and_then(Object::as_deployment).unwrap();
+        (pods, set.spec.replicas, deployment.status.observed_generation)
+    };
+    seconds.iter().map(look).collect()
+}
+
+#[test]
+fn a_crash_before_between_and_after_requests_leaves_what_was_done() {
+    let (base, _) = page();
+    let crash = |who: &str, point: &str| {
+        let fault = format!("crash: {{of: kube-controller-manager/{who}, point: {{{point}}}, restartAfter: 20s}}");
+        let name = format!("crash-{}", point.replace(|letter: char| !letter.is_alphanumeric(), "-"));
+        states(&with(&base, &format!("faults: [{{at: 1m, {fault}}}]\n"), &name), &[59, 75, 110])
+    };
+    // Three pods before, six at the end; the scale command made generation 2.
+    let (before, end) = ((3, 3, 1), (6, 6, 2));
+    // The size of the ReplicaSet is written first, then the status of the Deployment; pods by the other controller.
+    assert_eq!(crash("deployment", "before: request"), [before, (3, 3, 1), end]);
+    assert_eq!(crash("deployment", "before: request, nth: 2"), [before, (3, 6, 1), end]);
+    assert_eq!(crash("deployment", "after: request"), [before, (3, 6, 1), end]);
+    // The first batch of creates is one pod, the second is two.
+    let pods = |point: &str| {
+        let states = crash("replicaset", &format!("{point}, verb: create, kind: Pod"));
+        assert_eq!((states[0], states[2]), (before, end), "{point}");
+        states[1].0
+    };
+    assert_eq!(pods("before: request"), 3);
+    assert_eq!(pods("before: request, nth: 2"), 4);
+    assert_eq!(pods("after: request"), 4);
+    assert_eq!(pods("after: request, nth: 2"), 6);
+}
+
+#[test]
+fn one_handler_is_told_late_and_in_order_and_others_in_time() {
+    let (base, _) = page();
+    let fault = "delayWatch: {to: kube-controller-manager/replicaset, kind: Pod, selector: app=api, stage: handler, count: 1, by: 20s}";
+    let plan = with(&base, &format!("faults: [{{at: 1m, duration: 30s, {fault}}}]\n"), "handler");
+    let ran = run(&plan);
+    let held: Vec<&Record> =
+        ran.records.iter().filter(|record| record.detail.to_string().contains("held back")).collect();
+    let [held] = held[..] else { panic!("{held:?}") };
+    assert_eq!((held.action, held.component.as_str()), (Action::Lost, "replicaset"));
+    // It went into the cache in that instant, and what is queued because of it is queued 20 s later.
+    let delivered = &ran.records[held.cause.0 as usize - 1];
+    assert_eq!((delivered.action, delivered.time), (Action::Deliver, held.time));
+    let due = held.time + Span::from_seconds(20);
+    let later = ran.records.iter().filter(|record| record.cause == held.id && record.id != held.id);
+    let later: Vec<(Action, Time)> = later.map(|record| (record.action, record.time)).collect();
+    assert!(!later.is_empty() && later.iter().all(|(_, time)| *time == due), "{later:?}");
+    // Meanwhile its handler hears of no pod, and the garbage collector of all.
+    let queued = |record: &&Record| matches!(record.action, Action::Enqueue | Action::Coalesced);
+    let of_pods = |record: &&Record| {
+        let cause = &ran.records[record.cause.0 as usize - 1];
+        cause.action == Action::Deliver && cause.key.as_ref().is_some_and(|key| key.kind == Kind::Pod)
+    };
+    let between = |record: &&Record| record.time > held.time && record.time < due;
+    let own = ran.records.iter().filter(between).filter(queued).filter(of_pods);
+    let own: Vec<&str> = own.map(|record| record.component.as_str()).collect();
+    assert!(!own.contains(&"replicaset"), "{own:?}");
 }

@@ -151,6 +151,8 @@ impl ApiServer {
             kind,
             selector,
             initial: None,
+            initial_at: Time::default(),
+            is_too_new: false,
             initial_cause: RecordId(0),
             open_since: Time::default(),
             deadline: Time::FAR_FUTURE,
@@ -174,6 +176,31 @@ impl ApiServer {
         let id = self.open_watch(owner, kind, selector, revision).expect("the newest version is in the window");
         self.watch_mut(id).expect("just opened").initial = Some((items, revision));
         id
+    }
+
+    /// The same from a cache that lags: it begins with the state at `cached`, or with what is newest where the log has
+    /// forgotten what came since.
+    pub fn open_watch_list_of_cache(
+        &mut self,
+        owner: (usize, u64),
+        kind: Kind,
+        selector: ObjectSelector,
+        cached: Time,
+    ) -> WatchId {
+        let (items, version) = self.list_from_cache(kind, None, &selector, cached);
+        match self.open_watch(owner, kind, selector.clone(), version) {
+            Ok(id) => {
+                self.watch_mut(id).expect("just opened").initial = Some((items, version));
+                id
+            }
+            Err(_) => self.open_watch_list(owner, kind, selector),
+        }
+    }
+
+    /// A watch ends without having sent anything: what it asked for is not there in time.
+    pub fn refuse_watch(&mut self, id: WatchId, error: Reason, cause: Cause) {
+        let Some(watch) = self.watch_mut(id) else { return };
+        watch.end = Some(WatchEnd { before: watch.cursor, error: Some(error), cause });
     }
 
     /// A watch is to end behind what was committed so far; an end that is already planned stays.
@@ -215,7 +242,7 @@ impl ApiServer {
         for old in replaced {
             let old = self.watches.remove(self.place_of(old).expect("just found"));
             let new = self.watch_mut(id).expect("just opened");
-            if new.initial.is_some() {
+            if new.initial.is_some() || new.is_too_new {
                 let missed = old.missing_since.into_iter().chain(old.lost.into_values());
                 new.missing_since = new.missing_since.into_iter().chain(missed).min();
             } else {
@@ -293,6 +320,14 @@ impl ApiServer {
             watch.cursor += 1;
         }
         None
+    }
+
+    /// The watch's next entry as its client will get it.
+    pub fn peek_entry(&mut self, id: WatchId) -> Option<WatchEvent> {
+        self.next_entry(id)?;
+        let watch = self.watches.get(&id)?;
+        let entry = self.etcd.log_entry(watch.kind, watch.cursor)?;
+        watch::visible(entry, &watch.selector).map(|event_type| watch::event_of(entry, event_type))
     }
 
     /// The commit of the oldest change that has not reached a watch's client: on its way, or lost on it. For probes.

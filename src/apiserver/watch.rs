@@ -28,6 +28,10 @@ pub struct Watch {
     pub selector: ObjectSelector,
     /// Everything there was when it was opened, and the version, until that is on its way (`sendInitialEvents`).
     pub initial: Option<(Vec<Object>, Rv)>,
+    /// When the cache of its server is as new as it asked for.
+    pub initial_at: Time,
+    /// It will not be in time: its client is told so then.
+    pub is_too_new: bool,
     /// The record of what is told then.
     pub initial_cause: Cause,
     /// When its client has it open: nothing arrives earlier.

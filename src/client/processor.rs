@@ -34,7 +34,16 @@ struct Handler {
     /// How long one call takes it.
     busy_for: Span,
     free_at: Time,
-    buffer: VecDeque<(Delta, Cause)>,
+    buffer: VecDeque<Buffered>,
+}
+
+/// A call that waits.
+#[derive(Clone, Debug)]
+struct Buffered {
+    delta: Delta,
+    cause: Cause,
+    /// Not before.
+    from: Time,
 }
 
 impl Processor {
@@ -122,22 +131,29 @@ impl Processor {
             handler.free_at = now + handler.busy_for;
             return Some(delta);
         }
-        handler.buffer.push_back((delta, cause));
+        handler.buffer.push_back(Buffered { delta, cause, from: now });
         None
+    }
+
+    /// A call that is not to be made before an instant: it waits, and what comes for the handler later waits behind it.
+    pub fn hold(&mut self, handler: usize, delta: Delta, cause: Cause, from: Time) {
+        self.handlers[handler].buffer.push_back(Buffered { delta, cause, from });
     }
 
     /// When the next buffered call is due, and of which handler.
     pub fn next_buffered(&self) -> Option<(Time, usize)> {
-        let waiting = self.handlers.iter().enumerate().filter(|(_, handler)| !handler.buffer.is_empty());
-        waiting.map(|(index, handler)| (handler.free_at, index)).min()
+        let due = |(index, handler): (usize, &Handler)| {
+            handler.buffer.front().map(|first| (first.from.max(handler.free_at), index))
+        };
+        self.handlers.iter().enumerate().filter_map(due).min()
     }
 
     /// Takes the oldest buffered call of a handler, to be made now.
     pub fn take_buffered(&mut self, handler: usize, now: Time) -> Option<(Delta, Cause)> {
         let handler = &mut self.handlers[handler];
-        let call = handler.buffer.pop_front()?;
+        let Buffered { delta, cause, .. } = handler.buffer.pop_front()?;
         handler.free_at = now + handler.busy_for;
-        Some(call)
+        Some((delta, cause))
     }
 }
 
@@ -176,6 +192,30 @@ mod tests {
         for (look, expected) in (1..).zip(expected) {
             assert_eq!(due(&mut processor, look * 10), expected, "look {look}");
         }
+    }
+
+    #[test]
+    fn a_call_that_is_held_holds_those_behind_it_and_no_other_handler() {
+        use crate::component::Change;
+        use crate::model::{Object, Pod, RecordId};
+        let delta = || {
+            let object = Object::Pod(std::rc::Rc::new(Pod::default()));
+            Delta { change: Change::Added(object), is_resync: false, is_initial: false }
+        };
+        let at = |second| Time(0) + seconds(second);
+        let mut processor = Processor::new(Span::ZERO);
+        processor.add(0, Span::ZERO, at(0));
+        processor.add(1, Span::ZERO, at(0));
+        processor.hold(0, delta(), RecordId(1), at(20));
+        assert!(processor.offer(0, delta(), RecordId(2), at(5)).is_none());
+        assert!(processor.offer(1, delta(), RecordId(2), at(5)).is_some());
+        // The second was ready at 5, and comes right behind the first.
+        let mut causes = Vec::new();
+        while let Some((due, handler)) = processor.next_buffered().filter(|(due, _)| *due <= at(20)) {
+            assert!(!causes.is_empty() || due == at(20));
+            causes.push(processor.take_buffered(handler, at(20)).unwrap().1.0);
+        }
+        assert_eq!(causes, [1, 2]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 
-use crate::model::{Distribution, Kind, Object, Span};
+use crate::model::{Distribution, Kind, Object, Span, Time};
 use crate::plot::chart::{FaultSpan, Mark};
 use crate::plot::charts::{ChartData, run_charts};
 use crate::plot::png::Renderer;
@@ -192,17 +192,26 @@ fn write_state(objects: &[Json], folder: &OutputFolder, prefix: &str) -> Result<
 fn idle_faults(plan: &Plan, world: &World) -> Vec<String> {
     let ended = world.ended_at();
     let strikes = world.fault_strikes();
-    let faults = plan.faults.iter().zip(strikes).zip(world.fault_windows());
-    let idle = faults.filter_map(|((fault, struck), window)| match window {
-        None if plan.start_at + fault.at < ended => {
-            Some(format!("the fault `{}` never struck: its condition never held", fault.text))
+    let idle = plan.faults.iter().zip(strikes).enumerate().filter_map(|(index, (fault, struck))| {
+        match world.fault_windows(index).first() {
+            None if plan.start_at + fault.at < ended => {
+                Some(format!("the fault `{}` never struck: {}", fault.text, why_it_never_began(fault)))
+            }
+            Some((begins, _)) if struck == 0 && *begins < ended && fault.action.waits_for_something() => {
+                Some(format!("the fault `{}` never struck", fault.text))
+            }
+            _ => None,
         }
-        Some((begins, _)) if struck == 0 && begins < ended && fault.action.waits_for_something() => {
-            Some(format!("the fault `{}` never struck", fault.text))
-        }
-        _ => None,
     });
     idle.collect()
+}
+
+fn why_it_never_began(fault: &FaultPlan) -> &'static str {
+    match (&fault.when, &fault.after) {
+        (Some(_), _) => "its condition never held",
+        (None, Some(_)) => "what it begins with never happened",
+        (None, None) => "luck was against it",
+    }
 }
 
 /// A notice for each time with two acting leaders: when, for how long, and what permits it.
@@ -258,14 +267,20 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
 }
 
 fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
-    let spans = plan.faults.iter().zip(world.fault_windows()).filter_map(|(fault, window)| {
-        let (begins, ends) = window.filter(|_| !is_without_effect(&fault.action))?;
+    let windows = plan.faults.iter().enumerate().filter(|(_, fault)| !is_without_effect(&fault.action)).flat_map(
+        |(index, fault)| world.fault_windows(index).into_iter().map(move |window| (fault, window)),
+    );
+    let ended = plan.start_at + simulated;
+    // One that repeats may be announced and not have begun again.
+    let is_seen =
+        |(fault, (begins, _)): &(&FaultPlan, (Time, Option<Time>))| *begins <= ended || fault.repeat.every.is_none();
+    let spans = windows.filter(is_seen).map(|(fault, (begins, ends))| {
         let from = begins - plan.start_at;
-        Some(FaultSpan {
+        FaultSpan {
             from: from.as_seconds(),
             to: end_of_fault(fault, (from, ends.map(|ends| ends - plan.start_at)), simulated).as_seconds(),
             label: fault.text.clone(),
-        })
+        }
     });
     let marks = plan.timeline.iter().map(|entry| Mark { at: entry.at.as_seconds(), label: entry.command.text.clone() });
     ChartData {

@@ -1,6 +1,7 @@
 //! A process dies at a certain point of a reconcile: before, between or after its requests.
 
 use super::target::{ProcessRef, RequestTarget};
+use super::trigger::Occurrences;
 use crate::model::{Cause, Map, Span};
 
 /// A process dies when one of its components comes to a certain point.
@@ -14,8 +15,8 @@ pub struct Crash {
     pub nth: u64,
     /// Which requests match.
     pub target: RequestTarget,
-    /// How often, at most.
-    pub count: u64,
+    /// Which of the reconciles that come to this point.
+    pub occurrences: Occurrences,
     /// How long the process is down.
     pub restart_after: Span,
 }

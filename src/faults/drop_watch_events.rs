@@ -14,11 +14,11 @@ pub struct DropWatchEvents {
     pub occurrences: Occurrences,
 }
 
-/// Where a watch event is lost.
+/// Where a watch event is lost or late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropStage {
-    /// Before the cache: the whole process misses it, and only a relist or a later event of that key heals it.
+    /// Before the cache: the whole process misses it, and only a relist or a later event of that key heals a loss.
     Store,
-    /// After the cache: a controller's handler is not called; a resync heals it.
+    /// After the cache: a controller's handler is not called, or later; a resync heals a loss.
     Handler,
 }

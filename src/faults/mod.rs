@@ -1,15 +1,16 @@
 //! What can go wrong on purpose: when a fault strikes, what it strikes, and what becomes of that.
 //!
-//! A fault has a window of time and an action ([`FaultAction`], one file a kind). Within its window it strikes those
-//! requests, watch events or processes that its [`target`] names, thinned out by its [`trigger`]. [`Faults`] is the state
+//! A fault has windows of time ([`beginning`]) and an action ([`FaultAction`], one file a kind). Within a window it strikes
+//! those requests, watch events or processes that its [`target`] names, thinned out by its [`trigger`]. [`Faults`] is the state
 //! of all faults of a run: the loop asks it at the few places where something can be hit (a request leaves, arrives,
 //! answers; a watch event is on its way) and carries out what it says. All of it is decided from data and keyed draws: no
 //! clock, no world. A fault that strikes nothing takes no draw that anybody else takes.
 //!
-//! When a window begins by a condition over the observed state, `sim` says so ([`Faults::begin`]): conditions are
-//! questions to the truth, which nothing here may ask.
+//! When a window begins by a condition over the observed state or with an event, `sim` says so ([`Faults::begin`]):
+//! conditions are questions to the truth, which nothing here may ask.
 
 pub mod api_server;
+pub mod beginning;
 pub mod crash;
 pub mod cut_watch;
 pub mod delay_replies;
@@ -17,6 +18,8 @@ pub mod delay_watch;
 pub mod drop_watch_events;
 pub mod duplicate_watch_events;
 pub mod lose_replies;
+mod on_watches;
+mod onset;
 pub mod partition;
 pub mod reconnect;
 pub mod refuse_connections;
@@ -31,6 +34,7 @@ mod tests;
 pub mod trigger;
 
 pub use api_server::ApiServerFault;
+pub use beginning::{Begun, Repeat, Trigger, TriggerEvent};
 pub use crash::{Crash, CrashPoint};
 pub use cut_watch::{Cut, CutWatch};
 pub use delay_replies::DelayReplies;
@@ -45,7 +49,7 @@ pub use reorder_watches::ReorderWatches;
 pub use respond::Respond;
 pub use slow_requests::SlowRequests;
 pub use stall_watch::StallWatch;
-pub use state::{AtReply, AtServer, Fault, Faults, RequestSeen};
+pub use state::{AtReply, AtServer, ChangeSeen, Fault, Faults, RequestSeen};
 pub use target::{Addressee, ObjectTarget, ProcessRef, RequestTarget, Subresource, Verb, WatchEventType, WatchTarget};
 pub use trigger::Occurrences;
 
@@ -122,7 +126,7 @@ impl FaultAction {
         match self {
             FaultAction::DropWatchEvents(of) => Some(&of.target.to),
             FaultAction::DuplicateWatchEvents(of) => Some(&of.target.to),
-            FaultAction::DelayWatch(of) => Some(&of.to),
+            FaultAction::DelayWatch(of) => Some(&of.target.to),
             FaultAction::ReorderWatches(of) => Some(&of.to),
             FaultAction::CutWatch(of) => Some(&of.to),
             FaultAction::StallWatch(of) => Some(&of.to),

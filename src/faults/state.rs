@@ -4,22 +4,19 @@ use std::rc::Rc;
 
 use crate::apiserver::WatchEvent;
 use crate::component::{Draws, Purpose, draw_span};
-use crate::engine::sampling::uniform_unit;
 use crate::model::name::hash_text;
-use crate::model::{ApiError, Cause, Kind, Labels, Request, Selector, Span, Time};
+use crate::model::{ApiError, Cause, Kind, Labels, Map, Request, Selector, Span, Time};
 
 use super::FaultAction;
 use super::api_server::ApiServerFault;
+use super::beginning::{Repeat, Trigger, TriggerEvent, Windows};
 use super::crash::{CrashPoint, OfReconcile};
-use super::drop_watch_events::DropStage;
 use super::partition::{CONNECTION_LOST_AFTER, Void, into_the_void};
 use super::refuse_connections::refused;
 use super::slow_requests::Slowness;
-use super::target::{Addressee, ObjectTarget, RequestTarget};
+use super::target::{Addressee, ObjectTarget, RequestTarget, WatchTarget};
 use super::trigger::{EventKey, Occurrences, Tally};
 
-const WATCH_DELAY: Purpose = Purpose("watch-fault-delay");
-const WATCH_DELAY_CHANCE: Purpose = Purpose("watch-fault-delay-chance");
 const REQUEST_DELAY: Purpose = Purpose("request-fault-delay");
 const REPLY_DELAY: Purpose = Purpose("reply-fault-delay");
 
@@ -32,6 +29,10 @@ pub struct Fault {
     pub duration: Option<Span>,
     /// It begins when a condition holds, at `at` or later; [`Faults::begin`] tells when.
     pub waits: bool,
+    /// It begins with an event, at `at` or later.
+    pub after: Option<Trigger>,
+    /// How often it begins.
+    pub repeat: Repeat,
     /// Whose draws its draws are: the same in variants that change the fault.
     pub name: String,
     /// What it does.
@@ -40,25 +41,60 @@ pub struct Fault {
 
 /// What a fault remembers.
 #[derive(Clone, Debug, Default)]
-struct State {
+pub(super) struct State {
     /// Keeps its draws apart from those of other faults.
-    key: u64,
-    selector: Option<Selector>,
-    /// Its window, once known: from the first instant to the one that is no more part of it.
-    window: Option<(Time, Option<Time>)>,
-    tally: Tally,
-    of_reconcile: OfReconcile,
+    pub(super) key: u64,
+    pub(super) selector: Option<Selector>,
+    pub(super) windows: Windows,
+    /// Times that it was there for, and those at which luck did not spare the world.
+    pub(super) came: u64,
+    pub(super) began: u64,
+    /// What it begins with: its own selector, and what has come so far.
+    pub(super) after_selector: Option<Selector>,
+    pub(super) after_tally: Tally,
+    pub(super) of_reconcile: OfReconcile,
+    /// What was decided of the newest event of each stream: its version, and whether it is late.
+    pub(super) late: Map<u64, (u64, bool)>,
 }
 
 /// The faults of a run.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    list: Rc<[Fault]>,
-    states: Vec<State>,
+    pub(super) list: Rc<[Fault]>,
+    pub(super) states: Vec<State>,
     /// Whether any fault can ever hit a request, or a watch event: most runs have none and should not pay.
     of_requests: bool,
-    of_watches: bool,
+    pub(super) of_watches: bool,
     needs_labels: bool,
+    /// Whether delays depend on more than the kind of an event.
+    needs_events: bool,
+    /// Whether any fault begins with a watch event, or with a request.
+    pub(super) after_watches: bool,
+    pub(super) after_requests: bool,
+}
+
+impl Fault {
+    /// Whether it is known beforehand when it begins.
+    pub(super) fn has_fixed_times(&self) -> bool {
+        !self.waits && self.after.is_none() && self.repeat.probability.is_none()
+    }
+
+    fn after_event(&self) -> Option<&TriggerEvent> {
+        self.after.as_ref().map(|after| &after.event)
+    }
+}
+
+/// A change on its way to a process, as a fault sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangeSeen<'a> {
+    /// Of which kind.
+    pub kind: Kind,
+    /// When it was committed.
+    pub committed_at: Time,
+    /// Its version.
+    pub rv: u64,
+    /// What the process will be told, where [`Faults::needs_events`].
+    pub event: Option<&'a WatchEvent>,
 }
 
 /// A request as a fault sees it.
@@ -106,10 +142,15 @@ impl Faults {
         let state = |(index, fault): (usize, &Fault)| {
             let same = list[..index].iter().filter(|earlier| earlier.name == fault.name).count() as u64;
             let begins = start + fault.at;
+            let mut windows = Windows::default();
+            if fault.has_fixed_times() {
+                windows.push(begins, fault.duration.map(|duration| begins + duration));
+            }
             State {
                 key: hash_text(&fault.name).rotate_left(17).wrapping_add(same),
                 selector: object_target(&fault.action).and_then(ObjectTarget::compiled),
-                window: (!fault.waits).then(|| (begins, fault.duration.map(|duration| begins + duration))),
+                windows,
+                after_selector: fault.after.as_ref().and_then(|after| after.object().compiled()),
                 ..State::default()
             }
         };
@@ -118,7 +159,10 @@ impl Faults {
         Faults {
             of_requests: hits(hits_requests),
             of_watches: hits(|action| !hits_requests(action) || cuts_network(action)),
-            needs_labels: states.iter().any(|state| state.selector.is_some()),
+            needs_labels: states.iter().any(|state| state.selector.is_some() || state.after_selector.is_some()),
+            needs_events: hits(|action| matches!(action, FaultAction::DelayWatch(of) if looks_at_object(&of.target))),
+            after_watches: list.iter().any(|fault| matches!(fault.after_event(), Some(TriggerEvent::WatchEvent(_)))),
+            after_requests: list.iter().any(|fault| matches!(fault.after_event(), Some(TriggerEvent::Request(_)))),
             states,
             list: list.into(),
         }
@@ -126,24 +170,29 @@ impl Faults {
 
     /// How often each fault struck.
     pub fn struck(&self) -> impl Iterator<Item = u64> {
-        self.states.iter().map(|state| state.tally.struck)
+        self.states.iter().map(|state| state.windows.iter().map(|window| window.tally.struck).sum())
     }
 
-    /// Windows of the faults that have begun or will begin at a known time: start, and end where it has one.
-    pub fn windows(&self) -> impl Iterator<Item = Option<(Time, Option<Time>)>> {
-        self.states.iter().map(|state| state.window)
+    /// The windows of a fault that have begun or will begin at a known time: start, and end where it has one.
+    pub fn windows(&self, fault: usize) -> impl Iterator<Item = (Time, Option<Time>)> {
+        self.states[fault].windows.iter().map(|window| (window.begins, window.ends))
     }
 
-    /// The condition of a fault holds: it begins now. Gives its end, if it has one.
-    pub fn begin(&mut self, fault: usize, now: Time) -> Option<Time> {
-        let ends = self.list[fault].duration.map(|duration| now + duration);
-        self.states[fault].window = Some((now, ends));
-        ends
+    /// The window of a fault that an instant lies in.
+    pub fn window(&self, fault: usize, at: Time) -> Option<(Time, Option<Time>)> {
+        self.states[fault].windows.covering(at).map(|window| (window.begins, window.ends))
+    }
+
+    /// Whether delays of watch events depend on more than their kind.
+    pub fn needs_events(&self) -> bool {
+        self.needs_events
     }
 
     /// The fault has struck, as the loop saw (a process that was killed).
-    pub fn note_strike(&mut self, fault: usize) {
-        self.states[fault].tally.struck += 1;
+    pub fn note_strike(&mut self, fault: usize, now: Time) {
+        if let Some(window) = self.states[fault].windows.begun_mut(now) {
+            window.tally.struck += 1;
+        }
     }
 
     /// Whether a request can meet a fault at all.
@@ -157,82 +206,8 @@ impl Faults {
     }
 
     /// Whether an instant lies within the fault, whose end is not part of it.
-    fn covers(&self, fault: usize, at: Time) -> bool {
-        let window = self.states[fault].window;
-        window.is_some_and(|(begins, ends)| begins <= at && ends.is_none_or(|ends| at < ends))
-    }
-
-    /// The fault that takes this event from a process (`stage: store`, without a component) or from one of its
-    /// components (`stage: handler`), if any. Events are judged by when they were committed.
-    pub fn drops(&mut self, to: Addressee<'_>, event: &WatchEvent, draws: &mut dyn Draws) -> Option<usize> {
-        if !self.of_watches {
-            return None;
-        }
-        let stage = if to.component.is_some() { DropStage::Handler } else { DropStage::Store };
-        let list = self.list.clone();
-        list.iter().enumerate().position(|(index, fault)| {
-            let FaultAction::DropWatchEvents(drop) = &fault.action else { return false };
-            drop.stage == stage
-                && self.covers(index, event.committed_at)
-                && drop.target.covers(to, event, self.states[index].selector.as_ref())
-                && self.strike(index, &drop.occurrences, of_event(to, event), draws)
-        })
-    }
-
-    /// How many more times the event comes, and by which fault.
-    pub fn copies(&mut self, to: Addressee<'_>, event: &WatchEvent, draws: &mut dyn Draws) -> Option<(usize, u32)> {
-        if !self.of_watches {
-            return None;
-        }
-        let list = self.list.clone();
-        list.iter().enumerate().find_map(|(index, fault)| {
-            let FaultAction::DuplicateWatchEvents(duplicate) = &fault.action else { return None };
-            let strikes = self.covers(index, event.committed_at)
-                && duplicate.target.covers(to, event, self.states[index].selector.as_ref())
-                && self.strike(index, &duplicate.occurrences, of_event(to, event), draws);
-            strikes.then_some((index, duplicate.copies))
-        })
-    }
-
-    /// How much later a change that was committed at `committed_at` with version `rv` reaches a process. Asked as often as
-    /// the loop likes: the answer is the same.
-    pub fn watch_delay(
-        &mut self,
-        to: Addressee<'_>,
-        kind: Kind,
-        committed_at: Time,
-        rv: u64,
-        draws: &mut dyn Draws,
-    ) -> Span {
-        let mut delay = Span::ZERO;
-        if !self.of_watches {
-            return delay;
-        }
-        let list = self.list.clone();
-        for (index, fault) in list.iter().enumerate() {
-            let (by, probability) = match &fault.action {
-                FaultAction::DelayWatch(of) if of.kind.is_none_or(|of| of == kind) && of.to.covers(to) => {
-                    (&of.by, of.probability)
-                }
-                FaultAction::ReorderWatches(of)
-                    if (of.kinds.is_empty() || of.kinds.contains(&kind)) && of.to.covers(to) =>
-                {
-                    (&of.by, None)
-                }
-                _ => continue,
-            };
-            if !self.covers(index, committed_at) {
-                continue;
-            }
-            let entity = self.states[index].key ^ to.process.stable_hash() ^ kind.draw_number();
-            let unlucky = |probability: f64| uniform_unit(draws.bits(WATCH_DELAY_CHANCE, entity, rv)) < probability;
-            if probability.is_none_or(unlucky) {
-                delay = delay + draw_span(draws, by, WATCH_DELAY, entity, rv);
-                // Counts looks, not events: what matters is whether it ever struck.
-                self.states[index].tally.struck += 1;
-            }
-        }
-        delay
+    pub(super) fn covers(&self, fault: usize, at: Time) -> bool {
+        self.states[fault].windows.covering(at).is_some()
     }
 
     /// When something on a stream that would reach a process at `at` gets there: later while the network is away, and
@@ -245,7 +220,7 @@ impl Faults {
         let mut at = at;
         // Windows can follow each other.
         while let Some(index) = self.cut_off(to, at) {
-            let (began, ends) = self.states[index].window.expect("it covers an instant");
+            let (began, ends) = self.window(index, at).expect("it covers an instant");
             let given_up = began + CONNECTION_LOST_AFTER;
             match ends {
                 Some(ends) if ends <= given_up => at = ends,
@@ -255,12 +230,15 @@ impl Faults {
         at
     }
 
-    /// Whether a fault that began [`CONNECTION_LOST_AFTER`] ago still keeps processes from the API server, so that they
-    /// give their streams up.
+    /// Whether a fault that began [`CONNECTION_LOST_AFTER`] ago, or an idle time-out ago, still keeps processes from the
+    /// API server, so that they give their streams up.
     pub fn gives_up_streams(&self, fault: usize, now: Time) -> bool {
-        let gives_up =
-            cuts_network(&self.list[fault].action) || matches!(self.list[fault].action, FaultAction::StallWatch(_));
-        gives_up && self.covers(fault, now)
+        let patience = match &self.list[fault].action {
+            FaultAction::StallWatch(stall) => stall.idle_timeout,
+            action => cuts_network(action).then_some(CONNECTION_LOST_AFTER),
+        };
+        let window = self.window(fault, now);
+        patience.is_some_and(|patience| window.is_some_and(|(began, _)| began + patience <= now))
     }
 
     /// Until when a stream that was opened at `opened_at` is silent, if it is so at `at`: until the fault ends or its client
@@ -271,11 +249,11 @@ impl Faults {
         }
         self.list.iter().enumerate().find_map(|(index, fault)| {
             let FaultAction::StallWatch(stall) = &fault.action else { return None };
-            let (began, ends) = self.states[index].window?;
+            let (began, ends) = self.states[index].windows.begun(at).map(|window| (window.begins, window.ends))?;
             let is_meant = stall.kind.is_none_or(|of| of == kind) && stall.to.covers(to) && opened_at < began;
             let given_up = stall.idle_timeout.map(|timeout| began + timeout);
             let until = ends.into_iter().chain(given_up).min().unwrap_or(Time::FAR_FUTURE);
-            (is_meant && began <= at && at < until).then_some(until)
+            (is_meant && at < until).then_some(until)
         })
     }
 
@@ -303,7 +281,7 @@ impl Faults {
             return None;
         }
         if let Some(index) = self.cut_off(seen.from, now) {
-            self.states[index].tally.struck += 1;
+            self.note_strike(index, now);
             return Some((index, self.void(index, now)));
         }
         let list = self.list.clone();
@@ -311,7 +289,7 @@ impl Faults {
         for (index, fault) in list.iter().enumerate() {
             let struck = match &fault.action {
                 FaultAction::ApiServer(ApiServerFault::Down) if self.covers(index, now) => {
-                    self.states[index].tally.struck += 1;
+                    self.note_strike(index, now);
                     AtServer::Refused(refused())
                 }
                 FaultAction::RefuseConnections(of)
@@ -323,7 +301,7 @@ impl Faults {
                     AtServer::Answered(of.error())
                 }
                 FaultAction::ApiServer(ApiServerFault::Slow(slowness)) if self.covers(index, now) => {
-                    self.states[index].tally.struck += 1;
+                    self.note_strike(index, now);
                     AtServer::Slower(self.slowness(index, slowness, usual, seen, draws))
                 }
                 FaultAction::SlowRequests(of) if self.meets(index, &of.target, &of.occurrences, seen, now, draws) => {
@@ -359,7 +337,7 @@ impl Faults {
             FaultAction::Partition(partition) => partition.timeout,
             _ => None,
         };
-        let (began, ends) = self.states[fault].window.expect("it covers an instant");
+        let (began, ends) = self.window(fault, sent).expect("it covers an instant");
         match into_the_void(sent, began, ends, timeout) {
             Void::ArrivesAt(at) => AtServer::Held(at),
             Void::LostUntil(until, error) => AtServer::Silent(until, error),
@@ -386,7 +364,7 @@ impl Faults {
             return None;
         }
         if let Some(index) = self.cut_off(seen.from, now) {
-            self.states[index].tally.struck += 1;
+            self.note_strike(index, now);
             let struck = match self.void(index, now) {
                 AtServer::Silent(until, error) => AtReply::Lost(Some(until), error),
                 AtServer::Held(until) => AtReply::Held(until),
@@ -410,7 +388,13 @@ impl Faults {
     }
 
     /// The fault that lets the process die at this request of a reconcile, and where.
-    pub fn crashes(&mut self, seen: RequestSeen<'_>, reconcile: Cause, now: Time) -> Option<(usize, CrashPoint)> {
+    pub fn crashes(
+        &mut self,
+        seen: RequestSeen<'_>,
+        reconcile: Cause,
+        now: Time,
+        draws: &mut dyn Draws,
+    ) -> Option<(usize, CrashPoint)> {
         if !self.of_requests {
             return None;
         }
@@ -421,12 +405,13 @@ impl Faults {
             let matches = self.covers(index, now)
                 && crash.of.covers(seen.from)
                 && crash.target.covers(seen.from, seen.request, seen.labels, selector);
-            let state = &mut self.states[index];
-            if !matches || state.of_reconcile.number(reconcile) != crash.nth || state.tally.struck >= crash.count {
+            if !matches || self.states[index].of_reconcile.number(reconcile) != crash.nth {
                 return None;
             }
-            state.tally.struck += 1;
-            Some((index, crash.point))
+            // Records are numbered otherwise when another fault is there: what is drawn belongs to how many came before.
+            let came = self.states[index].windows.begun(now).map_or(0, |window| window.tally.matched);
+            let key = EventKey { entity: 0, occurrence: came };
+            self.strike(index, now, &crash.occurrences, key, draws).then_some((index, crash.point))
         })
     }
 
@@ -441,17 +426,32 @@ impl Faults {
     ) -> bool {
         self.covers(fault, now)
             && target.covers(seen.from, seen.request, seen.labels, self.states[fault].selector.as_ref())
-            && self.strike(fault, occurrences, seen.key, draws)
+            && self.strike(fault, now, occurrences, seen.key, draws)
     }
 
-    fn strike(&mut self, fault: usize, which: &Occurrences, event: EventKey, draws: &mut dyn Draws) -> bool {
+    /// Whether an event of an instant within the fault is struck. Each window counts for itself.
+    pub(super) fn strike(
+        &mut self,
+        fault: usize,
+        at: Time,
+        which: &Occurrences,
+        event: EventKey,
+        draws: &mut dyn Draws,
+    ) -> bool {
         let state = &mut self.states[fault];
-        which.strike(&mut state.tally, state.key, event, draws)
+        let Some(window) = state.windows.begun_mut(at) else { return false };
+        which.strike(&mut window.tally, state.key, event, draws)
     }
 }
 
+/// Whether more than the kind of an event decides.
+pub(super) fn looks_at_object(target: &WatchTarget) -> bool {
+    let ObjectTarget { namespace, name, selector, .. } = &target.object;
+    target.event_type.is_some() || namespace.is_some() || name.is_some() || selector.is_some()
+}
+
 /// What the draws about a watch event belong to.
-fn of_event(to: Addressee<'_>, event: &WatchEvent) -> EventKey {
+pub(super) fn of_event(to: Addressee<'_>, event: &WatchEvent) -> EventKey {
     let component = to.component.map_or(0, |component| component.stable_hash().rotate_left(9));
     let entity = to.process.stable_hash() ^ component ^ event.object.kind().draw_number();
     EventKey { entity, occurrence: event.object.meta().resource_version.0 }
@@ -461,14 +461,14 @@ fn object_target(action: &FaultAction) -> Option<&ObjectTarget> {
     Some(match action {
         FaultAction::DropWatchEvents(of) => &of.target.object,
         FaultAction::DuplicateWatchEvents(of) => &of.target.object,
+        FaultAction::DelayWatch(of) => &of.target.object,
         FaultAction::Respond(of) => &of.target.object,
         FaultAction::RefuseConnections(of) => &of.target.object,
         FaultAction::LoseReplies(of) => &of.target.object,
         FaultAction::DelayReplies(of) => &of.target.object,
         FaultAction::SlowRequests(of) => &of.target.object,
         FaultAction::Crash(of) => &of.target.object,
-        FaultAction::DelayWatch(_)
-        | FaultAction::ReorderWatches(_)
+        FaultAction::ReorderWatches(_)
         | FaultAction::CutWatch(_)
         | FaultAction::StallWatch(_)
         | FaultAction::Reconnect(_)

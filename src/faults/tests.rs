@@ -23,7 +23,8 @@ fn at(seconds: i64) -> Time {
 
 fn fault(at: i64, duration: Option<i64>, action: FaultAction) -> Fault {
     let duration = duration.map(Span::from_seconds);
-    Fault { at: Span::from_seconds(at), duration, waits: false, name: "f".into(), action }
+    let (after, repeat) = (None, Repeat::default());
+    Fault { at: Span::from_seconds(at), duration, waits: false, after, repeat, name: "f".into(), action }
 }
 
 fn of_pods() -> RequestTarget {
@@ -59,8 +60,8 @@ fn a_window_holds_its_beginning_and_not_its_end() {
 fn a_fault_that_waits_has_no_window_until_it_begins() {
     let waits = Fault { waits: true, ..fault(10, Some(5), respond(503, of_pods())) };
     let mut faults = Faults::new(START, vec![waits]);
-    assert_eq!((get(&mut faults, at(12), None), faults.windows().next()), (None, Some(None)));
-    assert_eq!(faults.begin(0, at(20)), Some(at(25)));
+    assert_eq!((get(&mut faults, at(12), None), faults.windows(0).next()), (None, None));
+    assert_eq!(faults.begin(0, at(20), &mut Fixed(0)).ends, Some(at(25)));
     assert!(get(&mut faults, at(24), None).is_some());
     assert_eq!(get(&mut faults, at(25), None), None);
 }
@@ -139,6 +140,7 @@ fn a_stream_waits_for_the_network_or_is_given_up() {
     let faults = Faults::new(START, vec![cut(10, Some(50))]);
     assert_eq!(faults.network_back(to, at(12)), at(55));
     assert!(faults.gives_up_streams(0, at(55)) && !faults.gives_up_streams(0, at(60)));
+    assert!(!faults.gives_up_streams(0, at(54)));
 }
 
 #[test]
@@ -163,7 +165,7 @@ fn a_crash_counts_the_requests_of_one_reconcile() {
         point: CrashPoint::Before,
         nth: 2,
         target: of_pods(),
-        count: 1,
+        occurrences: Occurrences::first(1),
         restart_after: Span::ZERO,
     };
     let mut faults = Faults::new(START, vec![fault(0, None, FaultAction::Crash(crash))]);
@@ -171,7 +173,7 @@ fn a_crash_counts_the_requests_of_one_reconcile() {
     let request = Request::Get(Key::new(Kind::Pod, "shop", "p"));
     let from = Addressee { process: &process, acts: true, component: Some(&process) };
     let seen = RequestSeen { from, request: &request, labels: None, key: EventKey { entity: 0, occurrence: 0 } };
-    let mut crashes = |reconcile| faults.crashes(seen, RecordId(reconcile), at(1)).is_some();
+    let mut crashes = |reconcile| faults.crashes(seen, RecordId(reconcile), at(1), &mut Fixed(0)).is_some();
     // The first of two reconciles, the second of the other one, then never again.
     assert_eq!([1, 2, 2, 1, 3, 3].map(&mut crashes), [false, false, true, false, false, false]);
 }
@@ -207,15 +209,94 @@ fn draws_of_faults_belong_to_their_names() {
     let delay = |name: &str| {
         let by = Distribution::Uniform { low_ns: 0, high_ns: i64::MAX / 2 };
         let to = ProcessRef::process("kubelet");
-        let action = FaultAction::DelayWatch(DelayWatch { to, kind: None, by, probability: None });
+        let action = FaultAction::DelayWatch(DelayWatch::all(to, None, by));
         Fault { name: name.into(), ..fault(0, None, action) }
     };
     let process = Name::new("kubelet");
     let to = Addressee { process: &process, acts: true, component: None };
-    let of = |list: Vec<Fault>| Faults::new(START, list).watch_delay(to, Kind::Pod, at(1), 7, &mut Entity);
+    let change = ChangeSeen { kind: Kind::Pod, committed_at: at(1), rv: 7, event: None };
+    let of = |list: Vec<Fault>| Faults::new(START, list).watch_delay(to, change, &mut Entity);
     let (a, b) = (of(vec![delay("a")]), of(vec![delay("b")]));
     assert_ne!(a, b);
     // Beside another fault it is as late as alone; two of one name have two draws.
     assert_eq!(of(vec![delay("b"), delay("a")]), a + b);
     assert_ne!(of(vec![delay("a"), delay("a")]), a + a);
+}
+
+#[test]
+fn a_fault_repeats_and_counts_anew_each_time() {
+    let repeat = Repeat { every: Some(Span::from_seconds(10)), times: Some(3), probability: None };
+    let target = of_pods();
+    let once = FaultAction::Respond(Respond {
+        target,
+        occurrences: Occurrences::first(1),
+        code: 500,
+        retry_after_seconds: None,
+        message: None,
+    });
+    let mut faults = Faults::new(START, vec![Fault { repeat, ..fault(10, Some(5), once) }]);
+    let mut struck = Vec::new();
+    for second in 0..60 {
+        // Its time comes at 10, 20 and 30, and never again.
+        if [10, 20, 30].contains(&second) {
+            let begun = faults.begin(0, at(second), &mut Fixed(0));
+            assert_eq!((begun.strikes, begun.ends), (true, Some(at(second + 5))));
+            assert_eq!(begun.again, (second < 30).then_some(at(second + 10)));
+        }
+        struck.extend(get(&mut faults, at(second), None).map(|_| second));
+    }
+    assert_eq!(struck, [10, 20, 30]);
+    assert_eq!(faults.struck().collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn luck_decides_each_time_whether_it_begins() {
+    // Units of the draws: 0 strikes, almost 1 does not, and what did not begin does not count.
+    let repeat = Repeat { every: Some(Span::from_seconds(10)), times: Some(1), probability: Some(0.5) };
+    let mut faults = Faults::new(START, vec![Fault { repeat, ..fault(0, Some(5), respond(500, of_pods())) }]);
+    assert_eq!((get(&mut faults, at(1), None), faults.windows(0).count()), (None, 0));
+    let begun = faults.begin(0, at(10), &mut Fixed(u64::MAX));
+    assert_eq!((begun.strikes, begun.again), (false, Some(at(20))));
+    assert!(get(&mut faults, at(11), None).is_none());
+    let begun = faults.begin(0, at(20), &mut Fixed(0));
+    assert_eq!((begun.strikes, begun.again), (true, None));
+    assert!(get(&mut faults, at(21), None).is_some());
+}
+
+#[test]
+fn a_fault_begins_with_the_nth_request_and_not_while_it_lasts() {
+    let occurrences = Occurrences { nth: 2, count: Some(2), ..Occurrences::ALL };
+    let after = Some(Trigger { event: TriggerEvent::Request(of_pods()), occurrences });
+    let stop = FaultAction::Kill { process: ProcessRef::process("kubelet"), restart_after: Span::ZERO };
+    let mut faults = Faults::new(START, vec![Fault { after, ..fault(0, Some(5), stop) }]);
+    let (process, request) = (Name::new("kubelet"), Request::Get(Key::new(Kind::Pod, "shop", "p")));
+    let from = Addressee { process: &process, acts: true, component: None };
+    let seen = RequestSeen { from, request: &request, labels: None, key: EventKey { entity: 0, occurrence: 0 } };
+    let mut begins = Vec::new();
+    for second in [1, 2, 3, 4, 8, 9] {
+        for fault in faults.begin_after_request(seen, at(second), &mut Fixed(0)) {
+            faults.begin(fault, at(second), &mut Fixed(0));
+            begins.push(second);
+        }
+    }
+    // The second begins it; the two until 7 do not count; the next is the third that does.
+    assert_eq!(begins, [2, 8]);
+}
+
+#[test]
+fn a_delay_is_decided_once_for_each_change_of_a_stream() {
+    let to = ProcessRef::process("kubelet");
+    let by = Distribution::Constant(Span::from_seconds(1).0);
+    let occurrences = Occurrences { nth: 2, every: 2, ..Occurrences::ALL };
+    let delay = DelayWatch { occurrences, ..DelayWatch::all(to, Some(Kind::Pod), by) };
+    let mut faults = Faults::new(START, vec![fault(0, None, FaultAction::DelayWatch(delay))]);
+    let process = Name::new("kubelet");
+    let to = Addressee { process: &process, acts: true, component: None };
+    let mut late = |kind, rv| {
+        let change = ChangeSeen { kind, committed_at: at(1), rv, event: None };
+        faults.watch_delay(to, change, &mut Fixed(0)) > Span::ZERO
+    };
+    // Asked twice it counts once; another kind does not count; what came before what was decided is not late.
+    let asked = [(Kind::Pod, 5), (Kind::Pod, 5), (Kind::Node, 6), (Kind::Pod, 7), (Kind::Pod, 7), (Kind::Pod, 6)];
+    assert_eq!(asked.map(|(kind, rv)| late(kind, rv)), [false, false, false, true, true, false]);
 }

@@ -23,7 +23,7 @@ pub enum Action {
     Relist,
     /// A watch event was applied to an informer's cache.
     Deliver,
-    /// A watch event, a request or a reply was lost on its way.
+    /// A watch event, a request or a reply was lost on its way, or is held back from one handler.
     Lost,
     /// A resync handed a cached object to a handler again.
     Resync,

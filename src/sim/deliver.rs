@@ -61,7 +61,7 @@ impl World {
         let delay = delay + self.servers.cache_lag(process);
         // Faults of a stream do not touch what is replayed when it opens.
         let more = match committed_at >= open_since {
-            true => self.watch_delay(process, kind, committed_at, rv),
+            true => self.watch_delay(id, committed_at, rv),
             false => Span::ZERO,
         };
         let undisturbed = match self.plan.model.streams {
@@ -124,6 +124,7 @@ impl World {
 
     fn watch_event(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent) {
         let copies = self.copies(process, &event);
+        self.event_sets_off(process, &event);
         self.watch_event_once(id, process, event.clone(), None);
         for fault in copies.into_iter().flat_map(|(fault, copies)| std::iter::repeat_n(fault, copies as usize)) {
             self.watch_event_once(id, process, event.clone(), Some(fault));
@@ -182,16 +183,24 @@ impl World {
                     continue;
                 }
                 let component = processor.owner(handler);
-                if let Some(event) = event
-                    && self.takes_call(process, component, event, cause)
-                {
-                    continue;
-                }
-                // Handlers take no time here, so none is ever busy.
+                let fate = match event {
+                    Some(event) => self.fate_of_call((process, component), event, cause),
+                    None => CallFate::Made,
+                };
+                // Handlers take no time here, so none is ever busy, unless a fault holds its calls.
                 let told = if handler == last { delta.take() } else { delta.clone() };
                 let told = told.expect("only the last handler takes it");
-                if let Some(delta) = self.informer(process, kind).processor.offer(handler, told, cause, now) {
-                    self.hand(process, component, Input::Delta(delta), cause);
+                match fate {
+                    CallFate::Lost => {}
+                    CallFate::Later(from, record) => {
+                        self.informer(process, kind).processor.hold(handler, told, record, from);
+                        self.plan_held_calls(process, kind);
+                    }
+                    CallFate::Made => {
+                        if let Some(delta) = self.informer(process, kind).processor.offer(handler, told, cause, now) {
+                            self.hand(process, component, Input::Delta(delta), cause);
+                        }
+                    }
                 }
             }
             informer = self.informer(process, kind);
@@ -202,22 +211,64 @@ impl World {
         self.processes[process].informers.get_informer_mut(kind).expect("it watches the kind")
     }
 
-    /// Whether a fault takes the call of a component's handler.
-    fn takes_call(
+    /// Calls of handlers that a fault has held back are due.
+    pub(super) fn call_held_handlers(&mut self, process: ProcessIndex, incarnation: u64, kind: Kind) {
+        let now = self.calendar.now();
+        loop {
+            let owner = &mut self.processes[process];
+            if owner.incarnation != incarnation {
+                return;
+            }
+            // A process that acts no more has no informers.
+            let Some(informer) = owner.informers.get_informer_mut(kind) else { return };
+            let due = informer.processor.next_buffered().filter(|(due, _)| *due <= now);
+            let Some((_, handler)) = due else { break };
+            let component = informer.processor.owner(handler);
+            let Some((delta, cause)) = informer.processor.take_buffered(handler, now) else { break };
+            self.hand(process, component, Input::Delta(delta), cause);
+        }
+        self.plan_held_calls(process, kind);
+    }
+
+    fn plan_held_calls(&mut self, process: ProcessIndex, kind: Kind) {
+        let Some((due, _)) = self.informer(process, kind).processor.next_buffered() else { return };
+        let incarnation = self.processes[process].incarnation;
+        self.calendar.schedule(due, Nature::Work, Event::HandlersCalled { process, incarnation, kind });
+    }
+
+    /// What faults make of the call of a component's handler.
+    fn fate_of_call(
         &mut self,
-        process: ProcessIndex,
-        component: ComponentIndex,
+        (process, component): (ProcessIndex, ComponentIndex),
         event: &WatchEvent,
         cause: Cause,
-    ) -> bool {
+    ) -> CallFate {
         if self.plan.faults.is_empty() {
-            return false;
+            return CallFate::Made;
         }
+        let key = event.object.key();
+        let word = event.event_type.as_str();
         let name = self.processes[process].components[component].name.clone();
-        let Some(fault) = self.drops(process, Some(&name), event) else { return false };
-        let text = format!("{} lost after the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
-        self.note(cause, Some(process), Action::Lost, Some(event.object.key()), text);
+        let (text, fate) = if let Some(fault) = self.drops(process, Some(&name), event) {
+            (format!("{word} lost after the cache: {}", self.plan.faults[fault].text), None)
+        } else if let Some((fault, by)) = self.handler_delay(process, &name, event) {
+            let from = self.calendar.now() + by;
+            (format!("{word} held back after the cache: {}", self.plan.faults[fault].text), Some(from))
+        } else {
+            return CallFate::Made;
+        };
+        let record = self.note(cause, Some(process), Action::Lost, Some(key), text);
         self.fresh.last_mut().expect("just noted").component = name;
-        true
+        fate.map_or(CallFate::Lost, |from| CallFate::Later(from, record))
     }
+}
+
+/// What becomes of the call of a handler.
+enum CallFate {
+    /// It is made, or waits behind those that are held back.
+    Made,
+    /// It is made later, because of this record.
+    Later(Time, Cause),
+    /// It is never made.
+    Lost,
 }

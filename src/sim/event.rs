@@ -27,6 +27,15 @@ pub enum Event {
     RequestTimesOut(RequestId),
     /// Changes reach an informer.
     WatchBatch(WatchId),
+    /// Calls of handlers that were held back are due.
+    HandlersCalled {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation when they were held back.
+        incarnation: u64,
+        /// Of which informer.
+        kind: Kind,
+    },
     /// Watches are due to be told the newest version, or to end (one timer for all watches).
     WatchUpkeep,
     /// A reflector's wait is over, or it gives a silent stream up.

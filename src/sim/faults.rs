@@ -6,7 +6,7 @@ use crate::component::draw_span;
 use crate::engine::calendar::Nature;
 use crate::faults::partition::CONNECTION_LOST_AFTER;
 use crate::faults::trigger::EventKey;
-use crate::faults::{Addressee, AtReply, AtServer, CrashPoint, Fault, RequestSeen, lose_replies};
+use crate::faults::{Addressee, AtReply, AtServer, ChangeSeen, CrashPoint, Fault, RequestSeen, lose_replies};
 use crate::model::api::Reason;
 use crate::model::{Action, Answer, ApiError, Cause, Kind, Labels, Name, RecordId, Request, Rv, Span, Time};
 
@@ -26,6 +26,8 @@ pub(super) fn of_plan(plan: &Plan) -> Faults {
         at: fault.at,
         duration: fault.duration,
         waits: fault.when.is_some(),
+        after: fault.after.clone(),
+        repeat: fault.repeat,
         name: fault.name.clone(),
         action: fault.action.clone(),
     };
@@ -39,8 +41,10 @@ pub struct Strikes {
     armed: Vec<(usize, Option<u64>)>,
     /// Judges of the faults that have a condition, by fault.
     judges: Vec<Option<Rc<dyn WorldCondition>>>,
-    /// Faults whose condition came true: they begin at this instant.
+    /// Faults whose condition came true, or the event they begin with: they begin at this instant.
     due: Vec<usize>,
+    /// Faults that wait for an event, once their time has come.
+    listening: Vec<usize>,
     /// Processes that a fault keeps down, and until when.
     down: Vec<(ProcessIndex, Time)>,
     /// Processes that die at this instant: nothing leaves them any more.
@@ -71,27 +75,70 @@ impl World {
         self.faults.struck().collect()
     }
 
-    /// When each fault of the plan begins and ends, as far as that is known: a fault that waits for its condition has no
-    /// window yet.
-    pub fn fault_windows(&self) -> Vec<Option<(Time, Option<Time>)>> {
-        self.faults.windows().collect()
+    /// When a fault of the plan has begun and ended, or will as far as that is known: one that waits for its condition has
+    /// no window yet, one that repeats has many.
+    pub fn fault_windows(&self, fault: usize) -> Vec<(Time, Option<Time>)> {
+        self.faults.windows(fault).collect()
     }
 
-    /// A fault's time has come: it begins, or looks at its condition from now on.
+    /// A fault's time has come: it begins, or waits from now on for its condition or its event.
     pub(super) fn fault_begins(&mut self, index: usize) {
         let plan = self.plan.clone();
         let fault = &plan.faults[index];
-        if fault.when.is_some() {
+        if fault.when.is_some() || fault.after.is_some() {
             let Some(due) = self.strikes.due.iter().position(|due| *due == index) else {
-                return self.strikes.armed.push((index, None));
+                return match fault.when {
+                    Some(_) => self.strikes.armed.push((index, None)),
+                    None => self.strikes.listening.push(index),
+                };
             };
             self.strikes.due.remove(due);
-            if let Some(ends) = self.faults.begin(index, self.calendar.now()) {
-                self.calendar.schedule(ends, Nature::Work, Event::FaultEnds(index));
-            }
+        }
+        let now = self.calendar.now();
+        let begun = self.faults.begin(index, now, &mut self.draws);
+        if let Some(again) = begun.again {
+            self.calendar.schedule(again, Nature::Work, Event::FaultBegins(index));
+        }
+        if !begun.strikes {
+            self.note(RecordId(0), None, Action::Fault, None, format!("does not begin this time: {}", fault.text));
+            return;
+        }
+        // The end of what begins at its time, whatever happens, is in the calendar from the start.
+        let is_planned = fault.begins_for_sure() && now == plan.start_at + fault.at;
+        if let Some(ends) = begun.ends.filter(|_| !is_planned) {
+            self.calendar.schedule(ends, Nature::Work, Event::FaultEnds(index));
         }
         let record = self.note(RecordId(0), None, Action::Fault, None, format!("begins: {}", fault.text));
         self.strikes_at_once(index, fault, record);
+    }
+
+    /// A watch event has reached a process: faults that wait for it begin at this instant.
+    pub(super) fn event_sets_off(&mut self, process: ProcessIndex, event: &WatchEvent) {
+        if self.strikes.listening.is_empty() {
+            return;
+        }
+        let to = Addressee::process(&self.processes[process]);
+        let begin = self.faults.begin_after_event(to, event, &mut self.draws);
+        self.begin_now(begin);
+    }
+
+    /// A request was carried out: faults that wait for it begin at this instant.
+    pub(super) fn request_sets_off(&mut self, id: RequestId, request: &Request) {
+        if self.strikes.listening.is_empty() || !self.faults.after_requests() {
+            return;
+        }
+        let now = self.calendar.now();
+        let labels = labels_of(&self.api, &self.faults, request);
+        let seen = seen(&self.processes, self.requests.get_mut(id), request, labels.as_ref());
+        let begin = self.faults.begin_after_request(seen, now, &mut self.draws);
+        self.begin_now(begin);
+    }
+
+    fn begin_now(&mut self, faults: Vec<usize>) {
+        for fault in faults.into_iter().filter(|fault| self.strikes.listening.contains(fault)) {
+            self.strikes.due.push(fault);
+            self.calendar.schedule(self.calendar.now(), Nature::Work, Event::FaultBegins(fault));
+        }
     }
 
     /// What a fault does the moment it begins.
@@ -101,7 +148,8 @@ impl World {
         | FaultAction::Pause { process }
         | FaultAction::Clock { process, .. } = &fault.action
         {
-            self.addressed(process).into_iter().for_each(|_| self.faults.note_strike(index));
+            let now = self.calendar.now();
+            self.addressed(process).into_iter().for_each(|_| self.faults.note_strike(index, now));
         }
         match &fault.action {
             FaultAction::Kill { process, restart_after } => {
@@ -125,6 +173,10 @@ impl World {
                 }
             }
             FaultAction::Partition(_) | FaultAction::ApiServer(ApiServerFault::Unreachable) => {
+                // On open streams nothing comes any more, also when nobody sends a request.
+                let all = || (0..self.processes.len()).collect();
+                let cut_off = fault.action.process().map_or_else(all, |of| self.addressed(of));
+                self.note_streams(index, &cut_off, None);
                 let at = self.calendar.now() + CONNECTION_LOST_AFTER;
                 self.calendar.schedule(at, Nature::Work, Event::StreamsGivenUp { fault: index, cause: record });
             }
@@ -139,14 +191,15 @@ impl World {
                     Cut::Error => StreamBreak::Error(Reason::InternalError),
                     Cut::Gone => StreamBreak::Gone,
                 };
-                self.note_streams(index, &cut.to, cut.kind);
-                for process in self.addressed(&cut.to) {
+                let meant = self.addressed(&cut.to);
+                self.note_streams(index, &meant, cut.kind);
+                for process in meant {
                     self.close_streams(process, cut.kind, how, record);
                 }
             }
             FaultAction::Reconnect(reconnect) => self.reconnects(index, reconnect, record),
             FaultAction::StallWatch(stall) => {
-                self.note_streams(index, &stall.to, stall.kind);
+                self.note_streams(index, &self.addressed(&stall.to), stall.kind);
                 if let Some(timeout) = stall.idle_timeout {
                     let at = self.calendar.now() + timeout;
                     self.calendar.schedule(at, Nature::Work, Event::StreamsGivenUp { fault: index, cause: record });
@@ -157,24 +210,25 @@ impl World {
     }
 
     /// Counts the streams that a fault hits.
-    pub(super) fn note_streams(&mut self, fault: usize, to: &ProcessRef, kind: Option<Kind>) {
-        let meant = self.addressed(to);
+    pub(super) fn note_streams(&mut self, fault: usize, meant: &[ProcessIndex], kind: Option<Kind>) {
         let is_meant = |watch: &&crate::apiserver::Watch| {
             meant.contains(&watch.owner.0) && kind.is_none_or(|kind| kind == watch.kind)
         };
+        let now = self.calendar.now();
         for _ in 0..self.api.watches().filter(is_meant).count() {
-            self.faults.note_strike(fault);
+            self.faults.note_strike(fault, now);
         }
     }
 
     /// Clients that have not heard of the API server for too long give their streams up.
     pub(super) fn streams_given_up(&mut self, fault: usize, cause: Cause) {
-        if !self.faults.gives_up_streams(fault, self.calendar.now()) {
+        let now = self.calendar.now();
+        if !self.faults.gives_up_streams(fault, now) {
             return;
         }
         let plan = self.plan.clone();
         if let FaultAction::StallWatch(stall) = &plan.faults[fault].action {
-            let (began, _) = self.faults.windows().nth(fault).flatten().expect("it has begun");
+            let (began, _) = self.faults.window(fault, now).expect("it lasts");
             let meant = self.addressed(&stall.to);
             let is_silent = |watch: &&crate::apiserver::Watch| {
                 meant.contains(&watch.owner.0)
@@ -261,10 +315,26 @@ impl World {
             .unwrap_or(0)
     }
 
-    /// How much later a change reaches a process.
-    pub(super) fn watch_delay(&mut self, process: ProcessIndex, kind: Kind, committed_at: Time, rv: Rv) -> Span {
+    /// How much later the next change on a watch reaches its process.
+    pub(super) fn watch_delay(&mut self, id: WatchId, committed_at: Time, rv: Rv) -> Span {
+        let watch = self.api.watch(id).expect("an open watch");
+        let (process, kind) = (watch.owner.0, watch.kind);
+        let event = if self.faults.needs_events() { self.api.peek_entry(id) } else { None };
+        let event = event.as_ref().filter(|event| event.object.meta().resource_version == rv);
         let to = Addressee::process(&self.processes[process]);
-        self.faults.watch_delay(to, kind, committed_at, rv.0, &mut self.draws)
+        let change = ChangeSeen { kind, committed_at, rv: rv.0, event };
+        self.faults.watch_delay(to, change, &mut self.draws)
+    }
+
+    /// How much later a component's handler is told of an event, and by which fault.
+    pub(super) fn handler_delay(
+        &mut self,
+        process: ProcessIndex,
+        component: &Name,
+        event: &WatchEvent,
+    ) -> Option<(usize, Span)> {
+        let to = Addressee::component(&self.processes[process], component);
+        self.faults.handler_delay(to, event, &mut self.draws)
     }
 
     /// When something on a stream gets to a process: later while nothing passes the network or the stream is silent. A
@@ -464,7 +534,7 @@ impl World {
         let labels = labels_of(&self.api, &self.faults, request);
         let key = EventKey { entity: 0, occurrence: 0 };
         let seen = RequestSeen { from, request, labels: labels.as_ref(), key };
-        match self.faults.crashes(seen, cause, self.calendar.now()) {
+        match self.faults.crashes(seen, cause, self.calendar.now(), &mut self.draws) {
             None => false,
             Some((fault, CrashPoint::After)) => {
                 self.strikes.fatal_replies.push((process, component, token, fault));

@@ -167,6 +167,7 @@ impl World {
             | Event::Elector { process, .. }
             | Event::HookEnds { process, .. }
             | Event::LoopsBegin { process, .. }
+            | Event::HandlersCalled { process, .. }
             | Event::ProcessStart { process, .. } => Some(*process),
             Event::RequestArrives(_)
             | Event::Commit(_)

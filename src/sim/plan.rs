@@ -17,8 +17,8 @@ pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
     DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
-    RefuseConnections, ReorderWatches, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Verb,
-    WatchEventType, WatchTarget,
+    RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Trigger,
+    TriggerEvent, Verb, WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
@@ -396,6 +396,10 @@ pub struct FaultPlan {
     pub at: Span,
     /// It begins at the end of the first instant at which this holds.
     pub when: Option<FaultCondition>,
+    /// It begins with such an event.
+    pub after: Option<Trigger>,
+    /// How often it begins.
+    pub repeat: Repeat,
     /// How long; `None` until the end of the run (or as the action says).
     pub duration: Option<Span>,
     /// What.
@@ -408,7 +412,14 @@ impl FaultPlan {
     /// A fault that begins by itself.
     pub fn new(at: Span, duration: Option<Span>, action: FaultAction, text: impl Into<String>) -> FaultPlan {
         let text = text.into();
-        FaultPlan { name: text.clone(), at, when: None, duration, action, text }
+        FaultPlan { name: text.clone(), at, when: None, after: None, repeat: Repeat::default(), duration, action, text }
+    }
+}
+
+impl FaultPlan {
+    /// Whether it begins at its time, whatever happens until then.
+    pub fn begins_for_sure(&self) -> bool {
+        self.when.is_none() && self.after.is_none() && self.repeat.probability.is_none()
     }
 }
 

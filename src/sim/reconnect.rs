@@ -10,11 +10,12 @@ use super::world::World;
 impl World {
     /// The fault begins: its processes find a server that lags.
     pub(super) fn reconnects(&mut self, fault: usize, of: &Reconnect, record: RecordId) {
-        self.note_streams(fault, &of.of, None);
+        let meant = self.addressed(&of.of);
+        self.note_streams(fault, &meant, None);
         let now = self.calendar.now();
         let server = self.servers.start_another(&self.plan.api_server, of.lag, now);
         self.strikes.lagging.push((fault, server));
-        for process in self.addressed(&of.of) {
+        for process in meant {
             self.servers.connect(process, server);
             self.connections_break(process, of.resume, record);
         }

@@ -186,6 +186,8 @@ impl World {
         informer.stream = None;
         let end = match error {
             None => StreamEnd::Clean,
+            // The one time-out that a stream brings: its server's cache was not as new as asked for in time.
+            Some(Reason::Timeout) => StreamEnd::Failed(Failure::TooLarge),
             Some(reason) => StreamEnd::Failed(failure_of(&ApiError::new(reason, ""))),
         };
         let next = informer.ended(now, end, draws);

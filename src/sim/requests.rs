@@ -109,6 +109,7 @@ impl World {
                 self.plant.forget(&pod.meta.uid);
             }
         }
+        self.request_sets_off(id, &request);
         if executed.result.is_err() {
             // The client may send it again.
             self.requests.get_mut(id).request = request.clone();

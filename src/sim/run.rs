@@ -127,6 +127,7 @@ impl World {
             Event::RequestRetries(id) => self.request_retries(id),
             Event::RequestTimesOut(id) => self.request_times_out(id),
             Event::WatchBatch(id) => self.watch_batch(id),
+            Event::HandlersCalled { process, incarnation, kind } => self.call_held_handlers(process, incarnation, kind),
             Event::WatchUpkeep => self.watch_upkeep(),
             Event::Reflector(timer) => self.reflector_timer(*timer),
             Event::Timer(timer) => self.timer_fires(*timer),
@@ -171,7 +172,7 @@ impl World {
         }
         for (index, fault) in plan.faults.iter().enumerate() {
             self.calendar.schedule(plan.start_at + fault.at, Nature::Work, Event::FaultBegins(index));
-            if let Some(duration) = fault.duration.filter(|_| fault.when.is_none()) {
+            if let Some(duration) = fault.duration.filter(|_| fault.begins_for_sure()) {
                 self.calendar.schedule(plan.start_at + fault.at + duration, Nature::Work, Event::FaultEnds(index));
             }
         }

@@ -28,7 +28,7 @@ const TOO_MANY: &str = "the server has received too many requests and has asked 
 /// How long a read waits for the cache to catch up.
 ///
 /// Upstream: apiserver/pkg/storage/cacher/watch_cache.go, `blockTimeout`, v1.36.
-const FRESHNESS_WAIT: Span = Span::from_seconds(3);
+pub(super) const FRESHNESS_WAIT: Span = Span::from_seconds(3);
 
 /// The API servers and their clients.
 #[derive(Clone, Debug)]

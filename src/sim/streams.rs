@@ -4,12 +4,13 @@ use crate::apiserver::WatchId;
 use crate::apiserver::instance::NextEntry;
 use crate::apiserver::watch::EventKind;
 use crate::engine::calendar::Nature;
-use crate::model::api::Reason;
+use crate::model::api::{ObjectSelector, Reason};
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Kind, RecordId, Request, Span, Time};
+use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Kind, RecordId, Request, Rv, Span, Time};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent, RequestId};
 use super::plan::StreamModel;
+use super::servers::FRESHNESS_WAIT;
 use super::world::World;
 
 /// The number of a stream on which nothing comes and that ends at once: a client's answer when it never got one.
@@ -48,7 +49,7 @@ impl World {
         let (owner, selector) = ((process, incarnation), selector.clone());
         let id = if *initial_events {
             self.check_watch_list()?;
-            self.api.open_watch_list(owner, *kind, selector)
+            self.open_watch_list_of(owner, *kind, selector, *version)
         } else {
             self.check_resume(process, *kind)?;
             let newest = self.api.truth().revision();
@@ -77,6 +78,35 @@ impl World {
         Err(ApiError::new(Reason::Invalid, message))
     }
 
+    /// A streaming list of the state of `version`, or of the newest, from the cache of the process' server, once that has it.
+    ///
+    /// Upstream: apiserver/pkg/storage/cacher/cacher.go (Watch, `waitUntilWatchCacheFreshAndForceAllEvents`), v1.36: what is
+    /// not there within 3 s is an ERROR event in the stream.
+    fn open_watch_list_of(
+        &mut self,
+        owner: (ProcessIndex, u64),
+        kind: Kind,
+        selector: ObjectSelector,
+        version: Option<Rv>,
+    ) -> WatchId {
+        let lag = self.servers.cache_lag(owner.0);
+        if lag == Span::ZERO || self.plan.model.streams == StreamModel::Recording {
+            return self.api.open_watch_list(owner, kind, selector);
+        }
+        let now = self.calendar.now();
+        let newest = self.api.truth().revision();
+        let fresh = self.api.cached_at(kind, version.unwrap_or(newest), lag).map(|fresh| fresh.max(now));
+        if let Some(fresh) = fresh.filter(|fresh| *fresh <= now + FRESHNESS_WAIT) {
+            let id = self.api.open_watch_list_of_cache(owner, kind, selector, fresh - lag);
+            self.api.watch_mut(id).expect("just opened").initial_at = fresh;
+            return id;
+        }
+        let id = self.api.open_watch(owner, kind, selector, newest).expect("the newest version is in the window");
+        let watch = self.api.watch_mut(id).expect("just opened");
+        (watch.initial_at, watch.is_too_new) = (now + FRESHNESS_WAIT, true);
+        id
+    }
+
     fn check_resume(&mut self, process: ProcessIndex, kind: Kind) -> Result<(), ApiError> {
         match self.refused_resumes.iter().position(|refused| *refused == (process, kind)) {
             Some(index) => {
@@ -92,18 +122,22 @@ impl World {
         let now = self.calendar.now();
         let Some(watch) = self.api.watch_mut(id) else { return };
         watch.open_since = now;
+        let begins_at = watch.initial_at;
+        if watch.is_too_new {
+            self.api.refuse_watch(id, Reason::Timeout, cause);
+            self.calendar.schedule(begins_at.max(now), Nature::Work, Event::WatchBatch(id));
+            return;
+        }
         if watch.initial.is_none() {
             watch.pending = false;
             return self.schedule_batch(id);
         }
         watch.initial_cause = cause;
         let version = watch.initial.as_ref().map_or_else(Default::default, |(_, version)| *version);
-        let lag = self.servers.cache_lag(watch.owner.0);
         match self.plan.model.streams {
-            StreamModel::Real if lag == Span::ZERO => self.watch_batch(id),
-            // The server waits until its cache has what was in etcd when it was asked.
+            StreamModel::Real if begins_at <= now => self.watch_batch(id),
             StreamModel::Real => {
-                self.calendar.schedule(now + lag, Nature::Work, Event::WatchBatch(id));
+                self.calendar.schedule(begins_at, Nature::Work, Event::WatchBatch(id));
             }
             StreamModel::Recording => {
                 let at = self

@@ -1,6 +1,7 @@
-//! `spec.faults`: what happens to the world. Here what all faults share (when they begin and how long they last); the words
-//! for each kind are in `watches`, `requests` and `processes`, what they are aimed at in `target`.
+//! `spec.faults`: what happens to the world. Here what all faults share; when and how often they begin is in `beginning`, the
+//! words for each kind are in `watches`, `requests` and `processes`, what they are aimed at in `target`.
 
+mod beginning;
 mod processes;
 mod requests;
 mod target;
@@ -9,13 +10,9 @@ mod tests;
 mod watches;
 
 use super::diagnostic::Code;
-use super::entry::{Entry, Fields, join};
-use super::expectations;
+use super::entry::Entry;
 use super::fault_hosts;
-use super::yaml::Part;
-use crate::model::Span;
-use crate::probes::fault_condition::Judge;
-use crate::sim::plan::{FaultAction, FaultCondition, FaultPlan};
+use crate::sim::plan::{FaultAction, FaultPlan};
 
 /// An item of `spec.faults`.
 #[derive(Clone, Debug)]
@@ -71,11 +68,13 @@ const ACTIONS: [(&str, Reader); 19] = [
 /// Reads a fault.
 pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
     let mut fields = entry.fields()?;
-    fields.later(&["network", "node", "throttle", "every", "crashLoop"]);
+    fields.later(&["network", "node", "throttle", "crashLoop"]);
     // A name lets `set` address the fault, and keeps its draws when other faults are added.
     let name = fields.get("name").and_then(|name| super::file::label(&name));
-    let begins = begins(&mut fields);
-    let duration = fields.get("duration").map(|duration| duration.duration());
+    let begins = beginning::read(&mut fields);
+    let duration_entry = fields.get("duration");
+    let duration = duration_entry.as_ref().map(Entry::duration);
+    let repeat = beginning::repeat(&mut fields, duration.flatten());
     let words: Vec<&'static str> = ACTIONS.iter().map(|(word, _)| *word).collect();
     let action = fields.one_of(&words);
     fields.finish();
@@ -90,9 +89,14 @@ pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
         Some(read) => Some(read?),
         None => None,
     };
-    let (at, when) = begins?;
+    if let (Some(entry), true) = (&duration_entry, says_when_it_is_back(word, &inner)) {
+        let help = "`duration` and `restartAfter` both say when the process is back: give one of them";
+        entry.problem(Code::Contradiction, "`duration` goes with no `restartAfter`", Some(help.into()));
+        return None;
+    }
+    let (beginning::Begins { at, when, after }, repeat) = (begins?, repeat?);
     let name = name.unwrap_or_else(|| word.to_string());
-    let plan = FaultPlan { name, at, when, duration, action, text };
+    let plan = FaultPlan { name, at, when, after, repeat, duration, action, text };
     Some(FaultEntry { path: entry.path.clone(), plan, notices })
 }
 
@@ -102,25 +106,6 @@ fn hosts(read: Option<(FaultAction, String)>) -> Option<Read> {
     Read::new(action, text)
 }
 
-/// `at`, or `when` from `at` (or the start) on.
-fn begins(fields: &mut Fields<'_>) -> Option<(Span, Option<FaultCondition>)> {
-    let (at, when) = (fields.get("at"), fields.get("when"));
-    if at.is_none() && when.is_none() {
-        let entry = &fields.entry;
-        let path = join(&entry.path, "at");
-        let problem = entry.document.problem(Code::MissingField, &path, Part::Key, "`at` must be given");
-        entry.add(problem.help("`when` with a condition may stand instead"));
-        return None;
-    }
-    let at = at.map_or(Some(Span::ZERO), |at| at.duration());
-    let when = when.map(|when| condition(&when));
-    match when {
-        Some(when) => Some((at?, Some(when?))),
-        None => Some((at?, None)),
-    }
-}
-
-fn condition(entry: &Entry<'_>) -> Option<FaultCondition> {
-    let (text, _) = expectations::condition(entry)?;
-    Some(FaultCondition { text, judge: Judge::of_plan })
+fn says_when_it_is_back(word: &str, entry: &Entry<'_>) -> bool {
+    ["kill", "restart"].contains(&word) && entry.value.get("restartAfter").is_some()
 }

@@ -9,19 +9,31 @@ use crate::scenario::diagnostic::Code;
 use crate::scenario::entry::Entry;
 use crate::scenario::references;
 use crate::sim::plan::{
-    ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, Reconnect, RequestTarget,
+    ApiServerFault, Crash, CrashPoint, FaultAction, Occurrences, Partition, ProcessRef, Reconnect, RequestTarget,
 };
 
 pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
-    let process = whole_process(entry)?;
-    let text = format!("kill {}", entry.text()?);
-    Read::new(FaultAction::Kill { process, restart_after: defaults::KILL_RESTART_AFTER }, text)
+    let (process, restart_after) = ends(entry, defaults::KILL_RESTART_AFTER)?;
+    let text = format!("kill {}", written(&process));
+    Read::new(FaultAction::Kill { process, restart_after }, text)
 }
 
 pub(super) fn restart(entry: &Entry<'_>) -> Option<Read> {
-    let process = whole_process(entry)?;
-    let text = format!("restart {}", entry.text()?);
-    Read::new(FaultAction::Stop { process, restart_after: defaults::RESTART_AFTER }, text)
+    let (process, restart_after) = ends(entry, defaults::RESTART_AFTER)?;
+    let text = format!("restart {}", written(&process));
+    Read::new(FaultAction::Stop { process, restart_after }, text)
+}
+
+/// `PROCESS`, or `{of: PROCESS, restartAfter: 10s}`.
+fn ends(entry: &Entry<'_>, restart_after: Span) -> Option<(ProcessRef, Span)> {
+    if !entry.value.is_object() {
+        return Some((whole_process(entry)?, restart_after));
+    }
+    let mut fields = entry.fields()?;
+    let of = fields.require("of");
+    let given_time = given(fields.get("restartAfter"), Entry::duration);
+    fields.finish();
+    Some((whole_process(&of?)?, given_time?.unwrap_or(restart_after)))
 }
 
 fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {
@@ -97,12 +109,12 @@ pub(super) fn crash(entry: &Entry<'_>) -> Option<Read> {
     let mut fields = entry.fields()?;
     let of_entry = fields.require("of");
     let point = fields.require("point");
-    let count = given(fields.get("count"), |entry| entry.whole(1..=i64::MAX));
+    let occurrences = target::occurrences(&mut fields);
     let restart_after = given(fields.get("restartAfter"), Entry::duration);
     fields.finish();
     let of = of_entry.as_ref().and_then(references::process);
     let point = point.as_ref().and_then(crash_point);
-    let (of, (point, nth, target)) = (of?, point?);
+    let (of, (point, nth, target), occurrences) = (of?, point?, occurrences?);
     let place = if point == CrashPoint::Before { "before" } else { "after" };
     let text = format!("crash {} {place} request {nth} of a reconcile: {}", written(&of), words(&target));
     let crash = Crash {
@@ -110,7 +122,8 @@ pub(super) fn crash(entry: &Entry<'_>) -> Option<Read> {
         point,
         nth,
         target,
-        count: count?.unwrap_or(1) as u64,
+        // Once, unless more is asked for.
+        occurrences: Occurrences { count: occurrences.count.or(Some(1)), ..occurrences },
         restart_after: restart_after?.unwrap_or(defaults::KILL_RESTART_AFTER),
     };
     Read::new(FaultAction::Crash(crash), text)

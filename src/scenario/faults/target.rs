@@ -92,8 +92,21 @@ pub(super) struct Aimed {
 
 /// `to`, `kind`, `type`, `namespace`, `name`, `selector`.
 pub(super) fn watch_target<'a>(fields: &mut Fields<'a>) -> impl FnOnce() -> Option<Aimed> + use<'a> {
-    let to = fields.require("to");
     let kind = fields.require("kind");
+    let target = any_watch_target(fields, kind);
+    move || {
+        let target = target()?;
+        let (kind, to) = (target.object.kind?, written(&target.to));
+        Some(Aimed { target, kind, to })
+    }
+}
+
+/// The same for a `kind` that may be left out.
+pub(super) fn any_watch_target<'a>(
+    fields: &mut Fields<'a>,
+    kind: Option<Entry<'a>>,
+) -> impl FnOnce() -> Option<WatchTarget> + use<'a> {
+    let to = fields.require("to");
     let event_type = fields.get("type");
     let object = ObjectFields::of(fields, kind.clone());
     move || {
@@ -103,10 +116,10 @@ pub(super) fn watch_target<'a>(fields: &mut Fields<'a>) -> impl FnOnce() -> Opti
         let object = object.read();
         let reference = to.as_ref().and_then(references::process);
         let (object, reference) = (object?, reference?);
-        let kind_of = object.kind?;
-        check_watched(&reference, kind_of, &kind?)?;
-        let to = to?.text()?.to_string();
-        Some(Aimed { target: WatchTarget { to: reference, object, event_type: event_type? }, kind: kind_of, to })
+        if let (Some(kind), Some(entry)) = (object.kind, &kind) {
+            check_watched(&reference, kind, entry)?;
+        }
+        Some(WatchTarget { to: reference, object, event_type: event_type? })
     }
 }
 
@@ -200,6 +213,7 @@ pub(super) fn written(reference: &ProcessRef) -> String {
     }
     match &reference.component {
         Some(component) => format!("{text}/{component}"),
+        None if reference.leader => format!("{text}/leader"),
         None => text,
     }
 }

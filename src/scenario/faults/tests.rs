@@ -3,7 +3,9 @@
 use crate::faults::slow_requests::Slowness;
 use crate::model::{Kind, Span};
 use crate::scenario::tests::{check, plan_of};
-use crate::sim::plan::{ApiServerFault, CrashPoint, FaultAction, Occurrences, Subresource, Verb};
+use crate::sim::plan::{
+    ApiServerFault, CrashPoint, DropStage, FaultAction, Occurrences, Repeat, Subresource, TriggerEvent, Verb,
+};
 
 #[test]
 fn what_is_left_out_means_all() {
@@ -43,7 +45,7 @@ fn everything_that_is_given_is_read() {
     let FaultAction::SlowRequests(slow) = &plan.faults[2].action else { panic!("{:?}", plan.faults) };
     assert!(matches!(slow.slowness, Slowness::By(_)));
     let FaultAction::Crash(crash) = &plan.faults[3].action else { panic!("{:?}", plan.faults) };
-    assert_eq!((crash.point, crash.nth, crash.count), (CrashPoint::After, 1, 2));
+    assert_eq!((crash.point, crash.nth, crash.occurrences), (CrashPoint::After, 1, Occurrences::first(2)));
     assert_eq!(crash.restart_after, Span::from_seconds(9));
     assert_eq!(plan.faults[3].when.as_ref().map(|when| when.text.as_str()), Some("count(\"pods\") > 3"));
     assert_eq!(plan.faults[3].at, Span::ZERO);
@@ -93,7 +95,7 @@ fn mistakes_in_other_faults() {
   - {at: 1m, reconnect: {of: kubelet}}
 ",
         &[
-            "E0006 5:5 spec.faults[0].at: `at` must be given (`when` with a condition may stand instead)",
+            "E0006 5:5 spec.faults[0].at: `at` must be given (`when` with a condition, or `after` with an event, may stand instead)",
             "E0014 6:12 spec.faults[1].when: column 15: token recognition error at: '= '; column 17: extraneous input '3' (two values are compared with `==`)",
             "E0013 7:30 spec.faults[2].partition.of: `replicaset` shares the network of its process (write `kube-controller-manager`)",
             "E0005 8:32 spec.faults[3].apiServer.down: a fault that is not there does nothing (take it out)",
@@ -121,4 +123,71 @@ fn a_component_that_shares_its_informer_is_named() {
     let expected =
         "events to `kube-controller-manager/replicaset` are delayed for deployment and garbagecollector as well";
     assert!(about[0].contains(expected), "{about:?}");
+}
+
+#[test]
+fn when_and_how_often_a_fault_begins() {
+    let text = "  faults:
+  - {at: 1m, every: 5m, times: 3, probability: 0.5, kill: {of: kube-controller-manager, restartAfter: 20s}}
+  - {at: 2m, after: {watchEvent: {to: kube-controller-manager/replicaset, kind: Pod, type: ADDED, selector: app=api}, nth: 3}, restart: kubelet}
+  - {after: {request: {verb: create, kind: Pod}, count: 2, probability: 0.25}, restart: {of: kubelet, restartAfter: 0s}}
+  - {at: 1m, delayWatch: {to: kube-controller-manager/replicaset, kind: Pod, name: p, stage: handler, nth: 2, by: 1s}}
+";
+    let plan = plan_of("fault-beginnings", text);
+    let [kill, restart, again, delay] = &plan.faults[..] else { panic!("{:?}", plan.faults) };
+    let every = Repeat { every: Some(Span::from_seconds(300)), times: Some(3), probability: Some(0.5) };
+    assert_eq!((kill.repeat, kill.text.as_str()), (every, "kill kube-controller-manager"));
+    assert!(
+        matches!(&kill.action, FaultAction::Kill { restart_after, .. } if *restart_after == Span::from_seconds(20))
+    );
+    let after = restart.after.as_ref().unwrap();
+    assert_eq!(after.occurrences, Occurrences { nth: 3, ..Occurrences::first(1) });
+    let TriggerEvent::WatchEvent(target) = &after.event else { panic!("{after:?}") };
+    assert_eq!((target.to.component.as_deref(), target.object.kind), (None, Some(Kind::Pod)));
+    assert_eq!((restart.at, again.at), (Span::from_seconds(120), Span::ZERO));
+    let after = again.after.as_ref().unwrap();
+    assert_eq!(after.occurrences, Occurrences { probability: Some(0.25), ..Occurrences::first(2) });
+    let FaultAction::DelayWatch(delay) = &delay.action else { panic!("{delay:?}") };
+    assert_eq!((delay.stage, delay.occurrences.nth), (DropStage::Handler, 2));
+    assert_eq!(delay.target.to.component.as_deref(), Some("replicaset"));
+}
+
+#[test]
+fn mistakes_in_when_and_how_often_a_fault_begins() {
+    check(
+        "fault-beginnings-wrong",
+        "  faults:
+  - {when: 'true', after: {request: {}}, kill: kubelet}
+  - {after: {request: {verb: put}}, kill: kubelet}
+  - {after: {watchEvent: {to: kubelet, kind: ReplicaSet}}, kill: kubelet}
+  - {after: {watchEvnt: {to: kubelet}}, kill: kubelet}
+  - {after: {request: {}}, every: 5m, kill: kubelet}
+  - {at: 1m, every: 5, kill: kubelet}
+  - {at: 1m, every: 10s, duration: 10s, partition: {of: kubelet}}
+  - {at: 1m, every: 0s, kill: kubelet}
+  - {at: 1m, times: 3, kill: kubelet}
+  - {at: 1m, probability: 2, kill: kubelet}
+  - {at: 1m, duration: 5s, kill: {of: kubelet, restartAfter: 5s}}
+  - {at: 1m, kill: {fo: kubelet}}
+  - {at: 1m, delayWatch: {to: kubelet, stage: cache, by: 1s}}
+  - {at: 1m, delayWatch: {to: kubelet, kind: ReplicaSet, by: 1s}}
+",
+        &[
+            "E0019 5:27 spec.faults[0].after: `when` and `after` exclude each other (a fault begins by a condition or with an event: write two faults)",
+            "E0005 6:30 spec.faults[1].after.request.verb: unknown value \"put\" (known here: get, list, watch, create, update, patch, delete)",
+            "E0005 7:46 spec.faults[2].after.watchEvent.kind: `kubelet` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
+            "E0004 8:14 spec.faults[3].after.watchEvnt: unknown field `watchEvnt` (did you mean `watchEvent`?)",
+            "E0019 9:35 spec.faults[4].every: a fault that begins with an event does not repeat in time (how many events it begins with is said by `after.count`, with which by `after.every`)",
+            "E0005 10:21 spec.faults[5].every: must be a duration, not 5 (durations are written as Go writes them: 250ms, 30s, 1h30m)",
+            "E0019 11:21 spec.faults[6].every: it begins again after 10s, before it has ended (leave `every` out for a fault that does not stop)",
+            "E0005 12:21 spec.faults[7].every: must be longer than nothing",
+            "E0019 13:21 spec.faults[8].times: `times` needs `every` (without `every` a fault begins once)",
+            "E0005 14:27 spec.faults[9].probability: must be a probability from 0 to 1, not 2 (2 % is 0.02)",
+            "E0019 15:24 spec.faults[10].duration: `duration` goes with no `restartAfter` (`duration` and `restartAfter` both say when the process is back: give one of them)",
+            "E0006 16:14 spec.faults[11].kill.of: `of` must be given",
+            "E0004 16:21 spec.faults[11].kill.fo: unknown field `fo` (did you mean `of`?)",
+            "E0005 17:47 spec.faults[12].delayWatch.stage: unknown value \"cache\" (known here: store, handler)",
+            "E0005 18:46 spec.faults[13].delayWatch.kind: `kubelet` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
+        ],
+    );
 }

@@ -1,6 +1,7 @@
 //! Faults of watch streams.
 
 use super::Read;
+use super::requests::shown;
 use super::target::{self, Aimed, check_watched, given, written};
 use crate::model::Kind;
 use crate::scenario::distribution;
@@ -8,14 +9,15 @@ use crate::scenario::entry::Entry;
 use crate::scenario::references;
 use crate::sim::plan::{
     Cut, CutWatch, DelayWatch, DropStage, DropWatchEvents, DuplicateWatchEvents, FaultAction, ProcessRef,
-    ReorderWatches, StallWatch,
+    ReorderWatches, StallWatch, WatchTarget,
 };
+
+const STAGES: [(&str, DropStage); 2] = [("store", DropStage::Store), ("handler", DropStage::Handler)];
 
 pub(super) fn drop(entry: &Entry<'_>) -> Option<Read> {
     let mut fields = entry.fields()?;
     let aimed = target::watch_target(&mut fields);
-    let stages = [("store", DropStage::Store), ("handler", DropStage::Handler)];
-    let stage = fields.require("stage").and_then(|entry| entry.word(&stages));
+    let stage = fields.require("stage").and_then(|entry| entry.word(&STAGES));
     let occurrences = target::occurrences(&mut fields);
     fields.finish();
     let aimed = aimed();
@@ -49,26 +51,38 @@ pub(super) fn duplicate(entry: &Entry<'_>) -> Option<Read> {
 
 pub(super) fn delay(entry: &Entry<'_>) -> Option<Read> {
     let mut fields = entry.fields()?;
-    let to_entry = fields.require("to");
-    let kind_entry = fields.get("kind");
+    let kind = fields.get("kind");
+    let aimed = target::any_watch_target(&mut fields, kind);
+    let stage = given(fields.get("stage"), |entry| entry.word(&STAGES));
     let by_entry = fields.require("by");
-    let probability = target::probability(&mut fields);
+    let occurrences = target::occurrences(&mut fields);
     fields.finish();
-    let to = to_entry.as_ref().and_then(references::process);
-    let kind = given(kind_entry.clone(), references::kind);
+    let aimed = aimed();
     let by = by_entry.as_ref().and_then(distribution::read);
-    let (mut to, kind, by) = (to?, kind?, by?);
-    if let (Some(kind), Some(entry)) = (kind, &kind_entry) {
-        check_watched(&to, kind, entry)?;
+    let (mut target, stage, by, occurrences) = (aimed?, stage?, by?, occurrences?);
+    let stage = stage.unwrap_or(DropStage::Store);
+    let text = format!("delay {} by {}", late(&target, stage), shown(&by_entry?));
+    let mut notices = Vec::new();
+    if stage == DropStage::Store {
+        let all = |kind: Option<Kind>| kind.map_or_else(|| references::watched(&target.to, entry.known), |of| vec![of]);
+        notices = shared(&target.to, &all(target.object.kind), "are delayed", entry);
+        target.to.component = None;
     }
-    let kinds = kind.map_or_else(|| references::watched(&to, entry.known), |kind| vec![kind]);
-    let notices = shared(&to, &kinds, "are delayed", entry);
-    to.component = None;
-    let shown = by_entry?.value.to_string().replace('"', "");
-    let what = kind.map_or("watches", |kind| kind.as_str());
-    let text = format!("delay {what} to {} by {shown}", to_entry?.text()?);
-    let action = FaultAction::DelayWatch(DelayWatch { to, kind, by, probability: probability? });
+    let action = FaultAction::DelayWatch(DelayWatch { target, stage, occurrences, by });
     Some(Read { action, text, notices })
+}
+
+/// What is late, in words.
+fn late(target: &WatchTarget, stage: DropStage) -> String {
+    let mut what = target.object.kind.map_or("watches", Kind::as_str).to_string();
+    if let Some(event_type) = target.event_type {
+        what = format!("{what} {}", event_type.as_str());
+    }
+    for narrower in [&target.object.name, &target.object.selector].into_iter().flatten() {
+        what = format!("{what} {narrower}");
+    }
+    let place = if stage == DropStage::Handler { " after the cache" } else { "" };
+    format!("{what} to {}{place}", written(&target.to))
 }
 
 pub(super) fn reorder(entry: &Entry<'_>) -> Option<Read> {
@@ -76,10 +90,11 @@ pub(super) fn reorder(entry: &Entry<'_>) -> Option<Read> {
     let to_entry = fields.require("to");
     let kinds_entry = fields.get("kinds");
     let by_entry = fields.require("by");
+    let occurrences = target::occurrences(&mut fields);
     fields.finish();
     let to = to_entry.as_ref().and_then(references::process);
     let by = by_entry.as_ref().and_then(distribution::read);
-    let (mut to, by) = (to?, by?);
+    let (mut to, by, occurrences) = (to?, by?, occurrences?);
     let items = kinds_entry.map_or_else(Vec::new, |entry| entry.items());
     let mut kinds: Vec<Kind> = Vec::new();
     for item in &items {
@@ -92,9 +107,9 @@ pub(super) fn reorder(entry: &Entry<'_>) -> Option<Read> {
     to.component = None;
     let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     let what = if words.is_empty() { "watches".to_string() } else { words.join(" and ") };
-    let shown = by_entry?.value.to_string().replace('"', "");
-    let text = format!("reorder {what} to {} by {shown}", to_entry?.text()?);
-    Some(Read { action: FaultAction::ReorderWatches(ReorderWatches { to, kinds, by }), text, notices })
+    let text = format!("reorder {what} to {} by {}", to_entry?.text()?, shown(&by_entry?));
+    let action = FaultAction::ReorderWatches(ReorderWatches { to, kinds, occurrences, by });
+    Some(Read { action, text, notices })
 }
 
 pub(super) fn cut(entry: &Entry<'_>) -> Option<Read> {

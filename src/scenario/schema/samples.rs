@@ -107,8 +107,17 @@ spec:
     dropWatchEvents:
       {to: kube-controller-manager, kind: Pod, type: DELETED, namespace: shop, name: p, selector: a=b, stage: handler, nth: 1, every: 1, count: 1, probability: 0.5}
   - {at: 1m, duplicateWatchEvents: {to: kube-scheduler, kind: Pod, type: ADDED, namespace: shop, name: p, selector: a=b, copies: 1, nth: 1, every: 1, count: 1, probability: 0.5}}
-  - {when: "true", delayWatch: {to: kube-scheduler, kind: Pod, by: 1s, probability: 0.5}}
-  - {at: 1m, reorderWatches: {to: kube-scheduler, kinds: [Pod], by: 1s}}
+  - when: "true"
+    every: 5m
+    times: 3
+    probability: 0.5
+    delayWatch: {to: kube-scheduler, kind: Pod, type: ADDED, namespace: shop, name: p, selector: a=b, stage: handler, nth: 1, every: 1, count: 1, probability: 0.5, by: 1s}
+  - at: 1m
+    after: {watchEvent: {to: kube-scheduler, kind: Pod, type: ADDED, namespace: shop, name: p, selector: a=b}, nth: 1, every: 1, count: 1, probability: 0.5}
+    reorderWatches: {to: kube-scheduler, kinds: [Pod], by: 1s, nth: 1, every: 1, count: 1, probability: 0.5}
+  - after: {request: {from: kubelet, verb: get, kind: Pod, namespace: shop, name: p, selector: a=b}}
+    cutWatch: {to: kube-scheduler}
+  - {after: {request: {subresource: status}}, cutWatch: {to: kube-scheduler}}
   - {at: 1m, cutWatch: {to: kube-scheduler, kind: Pod, end: gone}}
   - {at: 1m, stallWatch: {to: kube-scheduler, kind: Pod, idleTimeout: 45s}}
   - {at: 1m, reconnect: {of: kubelet, lag: 30s, resume: true}}
@@ -127,10 +136,12 @@ spec:
   - {at: 1m, apiServer: {unreachable: true}}
   - {at: 1m, apiServer: {slow: 10x}}
   - {at: 1m, apiServer: {slow: 1s}}
-  - {at: 1m, crash: {of: kube-scheduler, point: {before: request, nth: 1, verb: create, kind: Pod, subresource: binding, namespace: shop, name: p, selector: a=b}, count: 1, restartAfter: 1s}}
+  - {at: 1m, crash: {of: kube-scheduler, point: {before: request, nth: 1, verb: create, kind: Pod, subresource: binding, namespace: shop, name: p, selector: a=b}, nth: 1, every: 1, count: 1, probability: 0.5, restartAfter: 1s}}
   - {at: 1m, crash: {of: kube-scheduler, point: {after: request}}}
   - {at: 1m, kill: kubelet}
+  - {at: 1m, kill: {of: kubelet, restartAfter: 1s}}
   - {at: 1m, restart: kubelet}
+  - {at: 1m, restart: {of: kubelet, restartAfter: 1s}}
   - {at: 1m, duration: 1m, pause: kube-scheduler/leader}
   - {at: 1m, clock: {of: kube-scheduler/leader, step: -1h, rate: 1.5, monotonic: false}}
   expect:

@@ -265,7 +265,7 @@ fn fault_action(fault: &Value, input: &Value) -> Result<FaultAction, String> {
         "delayEvents" => {
             let by = seconds(&fault["extra_s"]).ok_or("a delay has a length")?;
             let by = Distribution::Constant(by.0);
-            Ok(FaultAction::DelayWatch(DelayWatch { to: process_ref(&fault["to"]), kind, by, probability: None }))
+            Ok(FaultAction::DelayWatch(DelayWatch::all(process_ref(&fault["to"]), kind, by)))
         }
         "dropEvent" => {
             let target = WatchTarget { to: process_ref(&fault["to"]), object, event_type: event_type(fault)? };
