@@ -41,6 +41,9 @@ impl World {
             self.carry_out(process, component, cause, effect);
         }
         self.outbox = out;
+        if !self.endings.is_empty() {
+            self.ends_if_idle(process);
+        }
     }
 
     fn take_records(&mut self, process: ProcessIndex, component: ComponentIndex, out: &mut Outbox) {

@@ -17,7 +17,7 @@ pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
     DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
-    RefuseConnections, ReorderWatches, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Verb,
+    RefuseConnections, ReorderWatches, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Verb, Victims,
     WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};

@@ -3,13 +3,13 @@
 use super::Read;
 use super::requests::{shown, slowness};
 use super::target::{self, given, words, written};
-use crate::model::Span;
+use crate::model::{Kind, Span};
 use crate::scenario::defaults;
 use crate::scenario::diagnostic::Code;
 use crate::scenario::entry::Entry;
 use crate::scenario::references;
 use crate::sim::plan::{
-    ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, Reconnect, RequestTarget,
+    ApiServerFault, Crash, CrashPoint, FaultAction, Partition, ProcessRef, Reconnect, RequestTarget, Victims,
 };
 
 pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
@@ -22,6 +22,24 @@ pub(super) fn restart(entry: &Entry<'_>) -> Option<Read> {
     let process = whole_process(entry)?;
     let text = format!("restart {}", entry.text()?);
     Read::new(FaultAction::Stop { process, restart_after: defaults::RESTART_AFTER }, text)
+}
+
+/// A process that runs in pods, or an object that has pods.
+pub(super) fn oom_kill(entry: &Entry<'_>) -> Option<Read> {
+    let text = entry.text()?;
+    let name = text.split(['/', '#']).next().unwrap_or_default();
+    let victims = match entry.known.operators.iter().any(|operator| operator.name == name) {
+        true => Victims::Processes(whole_process(entry)?),
+        false => {
+            let object = references::object(entry)?;
+            if !matches!(object.kind, Kind::Deployment | Kind::ReplicaSet | Kind::Pod) {
+                entry.problem(Code::BadValue, format!("a {} has no pods", object.kind), None);
+                return None;
+            }
+            Victims::Pods(object.kind, object.namespace, object.name)
+        }
+    };
+    Read::new(FaultAction::OomKill(victims), format!("OOM kill {text}"))
 }
 
 fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {

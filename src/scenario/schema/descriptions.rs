@@ -280,6 +280,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.operators[].reconcile.requeue",
         "After a success the object is queued again through the limiter (Requeue: true).",
     ),
+    (
+        "spec.operators[].reconcile.withoutCancel",
+        "Reconciles go on when their context is cancelled (context.WithoutCancel): their requests do not fail at SIGTERM.",
+    ),
     ("spec.operators[].maxConcurrentReconciles", "Workers; 1 if left out."),
     ("spec.operators[].queue", "controller-runtime's queue by `priority`, or client-go's `plain` one."),
     (
@@ -312,6 +316,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.operators[].client", "Rate limit of its requests; none if left out."),
     ("spec.operators[].client.qps", "Tokens a second."),
     ("spec.operators[].client.burst", "Most tokens."),
+    (
+        "spec.operators[].gracefulShutdownTimeout",
+        "How long it waits for reconciles under way when it is told to end; 30s if left out, 0s not at all.",
+    ),
     ("spec.operators[].replicas", "How many run; with more than one they elect who acts. 1 if left out."),
     ("spec.operators[].leaderElection", "How its replicas elect one of them."),
     ("spec.operators[].leaderElection.leaderElect", "Whether they do; without it, with more than one replica."),
@@ -524,6 +532,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "A process loses queues, caches and everything else in memory, and starts again once its kubelet notices.",
     ),
     ("spec.faults[].restart", "A process loses everything in memory and starts again at once."),
+    (
+        "spec.faults[].oomKill",
+        "The main containers of an operator's pods, or of an object's, are killed for want of memory (OOMKilled, exit 137).",
+    ),
     ("spec.faults[].pause", "The host of a process stands still; what should happen on it happens afterwards."),
     ("spec.faults[].clock", "The clock of a process' host is set, or runs apart."),
     ("spec.faults[].clock.of", "Whose clock."),
