@@ -89,6 +89,9 @@ pub enum Input {
     },
     /// A container finished a step in the physical world (kubelets only).
     Container(ContainerNotice),
+    /// The context of its work is cancelled: it takes nothing new, and what it has in hand ends. The process stops once the
+    /// component is idle (operators only).
+    Cancel,
 }
 
 /// A call of an informer's handler.
@@ -188,6 +191,8 @@ pub struct ContainerEnd {
     pub finished_at: Time,
     /// Exit code of its main program: 0 when it ended well, 137 when it was killed.
     pub exit_code: i32,
+    /// The kernel has killed it for want of memory (`OOMKilled`).
+    pub is_out_of_memory: bool,
 }
 
 /// Random draws, each a function of what is drawn for whom, never of who came first.

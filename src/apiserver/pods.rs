@@ -96,6 +96,21 @@ pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time) -> Result<P
     Ok(bound)
 }
 
+/// The pod with the condition that says it was evicted.
+pub(super) fn disrupted(pod: &Rc<Pod>, now: Time) -> Pod {
+    let mut pod = (**pod).clone();
+    let target = Condition {
+        condition_type: Name::new("DisruptionTarget"),
+        status: ConditionStatus::True,
+        reason: Name::new("EvictionByEvictionAPI"),
+        message: Name::new("Eviction API: evicting"),
+        last_transition: now.truncated_to_seconds(),
+        last_update: None,
+    };
+    set_condition(&mut pod.status.conditions, target);
+    pod
+}
+
 /// Sets a condition; its transition time moves only when its status does.
 pub(super) fn set_condition(conditions: &mut Vec<Condition>, mut new: Condition) {
     match conditions.iter_mut().find(|condition| condition.condition_type == new.condition_type) {

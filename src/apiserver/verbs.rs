@@ -66,6 +66,7 @@ impl ApiServer {
                 self.delete(key, *grace_seconds, preconditions, writer)
             }
             Request::Bind { pod, uid, node } => self.bind(pod, uid, node, writer),
+            Request::Evict { pod, grace_seconds } => self.evict(pod, *grace_seconds, writer),
             Request::Scale { key, replicas, resource_version } => self.scale(key, *replicas, *resource_version, writer),
             Request::RenewLeases { keys } => self.renew_leases(keys, writer),
         };
@@ -358,6 +359,22 @@ impl ApiServer {
                 Answer::Object(removed.unwrap_or(stored))
             }
         }
+    }
+
+    /// The pod is told why it goes, and deleted; nothing limits disruptions yet.
+    ///
+    /// Upstream: pkg/registry/core/pod/storage/eviction.go (`addConditionAndDeletePod`), v1.36: two writes.
+    fn evict(&mut self, key: &Key, grace_seconds: Option<i64>, writer: &mut Writer<'_>) -> ApiResult {
+        let stored = self.current(key, Rv(0))?;
+        let pod = stored.as_pod().ok_or_else(|| ApiError::new(Reason::BadRequest, "only pods are evicted"))?;
+        let marked = pods::disrupted(pod, writer.now);
+        let marked = if marked.status == pod.status {
+            pod.clone()
+        } else {
+            let written = self.etcd.put(marked.into(), writer.now, writer.cause);
+            written.as_pod().cloned().expect("a pod was written")
+        };
+        Ok(self.delete_pod(&marked, grace_seconds, writer))
     }
 
     fn bind(&mut self, key: &Key, uid: &Name, node: &Name, writer: &mut Writer<'_>) -> ApiResult {

@@ -8,7 +8,7 @@
 use crate::component::{Change, Component, Context, Delta, Draws, Input, MetricSink, Purpose, WatchSpec, draw_span};
 use crate::engine::calendar::Nature;
 use crate::model::record::Detail;
-use crate::model::{Action, ApiResult, Cause, Distribution, Key, Map, RecordId, Set, Span, Time};
+use crate::model::{Action, ApiError, ApiResult, Cause, Distribution, Key, Map, RecordId, Set, Span, Time};
 
 use super::controller_queue::ControllerQueue;
 use super::priority_queue::LOW_PRIORITY;
@@ -33,6 +33,8 @@ pub struct QueueController<R: Reconciler> {
     /// Keys in the delaying queue that are not retries: while there are any, the run is not quiet.
     planned: Set<Key>,
     started: bool,
+    /// The context of its reconciles is cancelled, and its queue shut down.
+    is_cancelled: bool,
     wake_pending: bool,
     timer_at: Option<(Time, Nature)>,
     reconciles_total: u64,
@@ -65,6 +67,7 @@ impl<R: Reconciler + 'static> QueueController<R> {
             attempts: Map::default(),
             planned: Set::default(),
             started: false,
+            is_cancelled: false,
             wake_pending: false,
             timer_at: None,
             reconciles_total: 0,
@@ -210,9 +213,51 @@ impl<R: Reconciler + 'static> QueueController<R> {
         draw_span(draws, &self.settings.reconcile_time, RECONCILE_TIME, key.stable_hash(), *attempt)
     }
 
+    /// The process is to end: no key comes in any more, and what reconciles under way wait for fails.
+    ///
+    /// Upstream: sigs.k8s.io/controller-runtime pkg/internal/controller/controller.go (`Start`), v0.24.
+    fn cancel(&mut self, ctx: &mut Context<'_>) {
+        self.is_cancelled = true;
+        self.queue.shut_down(ctx.now);
+        self.planned.clear();
+        if self.reconciler.ignores_cancellation() {
+            return;
+        }
+        for worker in 0..self.workers.len() {
+            // One that polls its cache does so no longer; calls under way are answered one by one.
+            let Some(run) = self.workers[worker].as_mut().filter(|run| run.outstanding == 0) else { continue };
+            let Some(state) = run.state.take() else { continue };
+            let key = run.key.clone();
+            ctx.out.set_cause(run.record);
+            ctx.out.clear_timer(COMPUTED + worker as u64);
+            let step = self.reconciler.resume(&key, state, vec![Err(ApiError::canceled())], ctx);
+            let outcome = self.take_step(worker, step, ctx);
+            self.go_on(worker, outcome, ctx);
+        }
+    }
+
+    /// Once the context is cancelled each call fails at once, and so does each wait.
+    fn fail_if_cancelled(&mut self, worker: usize, step: Step<R::State>, ctx: &mut Context<'_>) -> Step<R::State> {
+        let mut step = step;
+        while self.is_cancelled && !self.reconciler.ignores_cancellation() {
+            let (mut state, calls) = match step {
+                Step::Call { requests, state } => (state, requests.len()),
+                Step::Wait { state, .. } => (state, 0),
+                last @ Step::Finish(_) => return last,
+            };
+            let key = self.workers[worker].as_ref().expect("a step belongs to a running reconcile").key.clone();
+            let error: ApiResult = Err(ApiError::canceled());
+            for index in 0..calls {
+                self.reconciler.on_reply(&key, &mut state, index, &error, ctx);
+            }
+            step = self.reconciler.resume(&key, state, vec![error; calls.max(1)], ctx);
+        }
+        step
+    }
+
     /// Carries out a step; gives the outcome if it was the last.
     fn take_step(&mut self, worker: usize, step: Step<R::State>, ctx: &mut Context<'_>) -> Option<Outcome> {
-        match step {
+        match self.fail_if_cancelled(worker, step, ctx) {
             Step::Finish(outcome) => Some(outcome),
             Step::Wait { span, state } => {
                 assert!(span > Span::ZERO, "a wait that takes no time would never end");
@@ -393,6 +438,7 @@ impl<R: Reconciler + 'static> Component for QueueController<R> {
             Input::Reply { token, result } => self.reply(token, result, ctx),
             Input::Timer { token } => self.timer(token, ctx),
             Input::Container(_) => {}
+            Input::Cancel => self.cancel(ctx),
         }
         self.settle(ctx);
     }

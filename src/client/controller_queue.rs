@@ -112,6 +112,14 @@ impl ControllerQueue {
         };
     }
 
+    /// No key comes in any more; client-go's queue hands out what it holds, controller-runtime's does not.
+    pub(super) fn shut_down(&mut self, now: Time) {
+        match self {
+            ControllerQueue::Plain(queue) => queue.shut_down(now),
+            ControllerQueue::Priority(queue) => queue.shut_down(now),
+        }
+    }
+
     pub(super) fn has_next(&self) -> bool {
         match self {
             ControllerQueue::Plain(queue) => !queue.is_empty(),

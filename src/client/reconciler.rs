@@ -63,6 +63,11 @@ pub trait Reconciler: Clone {
         None
     }
 
+    /// Whether its reconciles go on when their context is cancelled (`context.WithoutCancel`).
+    fn ignores_cancellation(&self) -> bool {
+        false
+    }
+
     /// Metrics of its own, beside those of the queue.
     fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}
 }

@@ -267,9 +267,12 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
 }
 
 fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: Span) -> ChartData {
-    let windows = plan.faults.iter().enumerate().filter(|(_, fault)| !is_without_effect(&fault.action)).flat_map(
-        |(index, fault)| world.fault_windows(index).into_iter().map(move |window| (fault, window)),
-    );
+    let windows = plan
+        .faults
+        .iter()
+        .enumerate()
+        .filter(|(_, fault)| !is_without_effect(&fault.action))
+        .flat_map(|(index, fault)| world.fault_windows(index).into_iter().map(move |window| (fault, window)));
     let ended = plan.start_at + simulated;
     // One that repeats may be announced and not have begun again.
     let is_seen =

@@ -53,7 +53,16 @@ pub use state::{AtReply, AtServer, ChangeSeen, Fault, Faults, RequestSeen};
 pub use target::{Addressee, ObjectTarget, ProcessRef, RequestTarget, Subresource, Verb, WatchEventType, WatchTarget};
 pub use trigger::Occurrences;
 
-use crate::model::Span;
+use crate::model::{Kind, Span};
+
+/// Whose containers a fault kills.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Victims {
+    /// Those that these processes run in.
+    Processes(ProcessRef),
+    /// Those of the pods of an object: kind, namespace, name.
+    Pods(Kind, String, String),
+}
 
 /// What a fault does.
 #[derive(Clone, PartialEq, Debug)]
@@ -102,6 +111,8 @@ pub enum FaultAction {
         /// Time to start again when the fault has no duration.
         restart_after: Span,
     },
+    /// The kernel kills the main container of pods for want of memory; their kubelet starts it again.
+    OomKill(Victims),
     /// The host of a process stands still for the fault's duration: nothing on it happens, and then all that waited.
     Pause {
         /// Whose.
@@ -137,7 +148,8 @@ impl FaultAction {
             FaultAction::DelayReplies(of) => of.target.from.as_ref(),
             FaultAction::SlowRequests(of) => of.target.from.as_ref(),
             FaultAction::Partition(of) => Some(&of.of),
-            FaultAction::ApiServer(_) => None,
+            FaultAction::ApiServer(_) | FaultAction::OomKill(Victims::Pods(..)) => None,
+            FaultAction::OomKill(Victims::Processes(of)) => Some(of),
             FaultAction::Crash(of) => Some(&of.of),
             FaultAction::Kill { process, .. }
             | FaultAction::Stop { process, .. }
@@ -150,7 +162,11 @@ impl FaultAction {
     pub fn waits_for_something(&self) -> bool {
         !matches!(
             self,
-            FaultAction::Kill { .. } | FaultAction::Stop { .. } | FaultAction::Pause { .. } | FaultAction::Clock { .. }
+            FaultAction::Kill { .. }
+                | FaultAction::Stop { .. }
+                | FaultAction::OomKill(_)
+                | FaultAction::Pause { .. }
+                | FaultAction::Clock { .. }
         )
     }
 }

@@ -476,6 +476,7 @@ fn object_target(action: &FaultAction) -> Option<&ObjectTarget> {
         | FaultAction::ApiServer(_)
         | FaultAction::Kill { .. }
         | FaultAction::Stop { .. }
+        | FaultAction::OomKill(_)
         | FaultAction::Pause { .. }
         | FaultAction::Clock { .. } => return None,
     })
@@ -500,6 +501,7 @@ fn hits_requests(action: &FaultAction) -> bool {
         | FaultAction::Reconnect(_)
         | FaultAction::Kill { .. }
         | FaultAction::Stop { .. }
+        | FaultAction::OomKill(_)
         | FaultAction::Pause { .. }
         | FaultAction::Clock { .. } => false,
     }

@@ -216,12 +216,18 @@ pub enum Subresource {
     Scale,
     /// `/binding` of a pod
     Binding,
+    /// `/eviction` of a pod
+    Eviction,
 }
 
 impl Subresource {
     /// All subresources with their words.
-    pub const ALL: [(&'static str, Subresource); 3] =
-        [("status", Subresource::Status), ("scale", Subresource::Scale), ("binding", Subresource::Binding)];
+    pub const ALL: [(&'static str, Subresource); 4] = [
+        ("status", Subresource::Status),
+        ("scale", Subresource::Scale),
+        ("binding", Subresource::Binding),
+        ("eviction", Subresource::Eviction),
+    ];
 
     /// The word.
     pub fn as_str(self) -> &'static str {
@@ -237,6 +243,7 @@ impl Subresource {
             }
             Request::Scale { .. } => Some(Subresource::Scale),
             Request::Bind { .. } => Some(Subresource::Binding),
+            Request::Evict { .. } => Some(Subresource::Eviction),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::Kind;
+use crate::model::{Kind, Span};
 
 /// A parsed command line.
 #[derive(Clone, Debug)]
@@ -55,6 +55,32 @@ pub enum CommandVerb {
         /// `spec.unschedulable`.
         unschedulable: bool,
     },
+    /// `kubectl drain NODE`.
+    Drain {
+        /// Node.
+        node: String,
+        /// Its flags.
+        options: DrainOptions,
+    },
+}
+
+/// Flags of `kubectl drain`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DrainOptions {
+    /// `--force`: pods without a controller go, too.
+    pub force: bool,
+    /// `--ignore-daemonsets`: pods of DaemonSets stay, and hold nothing up.
+    pub ignore_daemonsets: bool,
+    /// `--delete-emptydir-data`: pods with emptyDir volumes go, too.
+    pub delete_emptydir_data: bool,
+    /// `--disable-eviction`: pods are deleted and not evicted.
+    pub disable_eviction: bool,
+    /// `--grace-period`; `None` takes each pod's own.
+    pub grace_seconds: Option<i64>,
+    /// `--timeout`; `None` waits for ever.
+    pub timeout: Option<Span>,
+    /// `--pod-selector`, already checked.
+    pub pod_selector: Option<String>,
 }
 
 /// Objects a command is about.

@@ -1,7 +1,9 @@
 //! kubectl as a client: carries out commands with the requests the real one sends.
 //!
 //! Upstream: k8s.io/kubectl/pkg/cmd, v1.36: a selector or `--all` is a LIST followed by one request an object; `apply` is a
-//! GET and then a POST or a PATCH; `scale` reads the object and writes `/scale`; `cordon` patches `spec.unschedulable`.
+//! GET and then a POST or a PATCH; `scale` reads the object and writes `/scale`; `cordon` patches `spec.unschedulable`;
+//! `drain` cordons, lists the node's pods, and evicts each of them in a thread of its own, which tries again every 5 s after
+//! a 429 and then asks each second whether the pod is gone.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,20 +12,31 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::component::{Component, Context, Input, MetricSink, WatchSpec};
-use crate::model::api::{ListVersion, ObjectSelector, Reason};
+use crate::engine::calendar::Nature;
+use crate::model::api::{Field, FieldRequirement, ListVersion, ObjectSelector, Reason};
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Key, Kind, Kinds, Map, Name, Patch, Preconditions, Request, Rv, Time};
+use crate::model::{
+    Action, Answer, ApiResult, Key, Kind, Kinds, Map, Name, Patch, Preconditions, Request, Rv, Span, Time, Uid,
+};
 use crate::rules::{codec, selector_text};
 
-use super::command::{Command, CommandVerb, Target};
+use super::command::{Command, CommandVerb, DrainOptions, Target};
+use super::drain;
+
+/// A token is the index of a command, and above these bits the number of its thread, 0 for the first.
+const THREAD_SHIFT: u32 = 32;
+/// Upstream: kubectl/pkg/drain/drain.go (`evictPods`), v1.36.
+const EVICTION_RETRY: Span = Span::from_seconds(5);
+/// Upstream: kubectl/pkg/cmd/drain/drain.go and pkg/drain/drain.go (`waitForDelete`), v1.36.
+const DELETION_POLL: Span = Span::from_seconds(1);
 
 /// kubectl with the commands of a scenario's timeline; a timer with an entry's index starts the entry. Each command is an
-/// invocation of its own and sends one request after the other.
+/// invocation of its own and sends one request after the other, in each of its threads.
 #[derive(Clone)]
 pub struct Kubectl {
     commands: Vec<Command>,
     kinds: Kinds,
-    /// By index of the command: what is still to send, and what the answer under way is for.
+    /// By token: what is still to send, and what the answer under way is for.
     invocations: Map<u64, Invocation>,
 }
 
@@ -32,6 +45,8 @@ pub struct Kubectl {
 struct Invocation {
     to_send: VecDeque<(Request, Then)>,
     under_way: Option<Then>,
+    /// When a drain is given up.
+    deadline: Option<Time>,
 }
 
 /// What kubectl does when an answer arrives.
@@ -43,6 +58,12 @@ enum Then {
     Apply(Arc<Value>),
     /// Write the scale of the object.
     Scale(i32),
+    /// Evict the pods of the list that a drain is about.
+    EvictEach,
+    /// The pod is being evicted: wait until it is gone.
+    Evicted(Key, Uid),
+    /// The pod was looked for.
+    LookedFor(Key, Uid),
     /// Nothing more.
     Nothing,
 }
@@ -81,33 +102,64 @@ impl Kubectl {
                 }
             }
             CommandVerb::Cordon { node, unschedulable } => {
-                let key = Key::new(Kind::Node, Name::EMPTY, node.as_str());
-                let value = if *unschedulable { json!(true) } else { Value::Null };
-                let patch = Patch::Merge(Rc::new(json!({"spec": {"unschedulable": value}})));
-                to_send.push_back((Request::Patch { key, patch }, Then::Nothing));
+                to_send.push_back((cordon(node, *unschedulable), Then::Nothing));
+            }
+            CommandVerb::Drain { node, options } => {
+                to_send.push_back((cordon(node, true), Then::Nothing));
+                match pods_of(node, options) {
+                    Ok(request) => to_send.push_back((request, Then::EvictEach)),
+                    Err(problem) => complain(command, problem, ctx),
+                }
             }
         }
-        self.invocations.insert(index, Invocation { to_send, under_way: None });
+        self.invocations.insert(index, Invocation { to_send, ..Invocation::default() });
         self.send_next(index, ctx);
     }
 
-    fn send_next(&mut self, index: u64, ctx: &mut Context<'_>) {
-        let Some(invocation) = self.invocations.get_mut(&index) else { return };
+    fn send_next(&mut self, token: u64, ctx: &mut Context<'_>) {
+        let Some(invocation) = self.invocations.get_mut(&token) else { return };
         match invocation.to_send.pop_front() {
             Some((request, then)) => {
                 invocation.under_way = Some(then);
-                ctx.out.request(request, index);
+                ctx.out.request(request, token);
             }
             None => {
-                self.invocations.swap_remove(&index);
+                self.invocations.swap_remove(&token);
             }
         }
     }
 
-    fn answered(&mut self, index: u64, result: ApiResult, ctx: &mut Context<'_>) {
-        let invocation = self.invocations.get_mut(&index).expect("an answer belongs to an invocation");
+    /// A thread of a drain goes on after a wait, or gives up.
+    fn woken(&mut self, token: u64, ctx: &mut Context<'_>) {
+        let Some(invocation) = self.invocations.get(&token) else { return };
+        if invocation.deadline.is_some_and(|deadline| deadline <= ctx.now) {
+            let given_up = self.invocations.swap_remove(&token).expect("just seen");
+            let pod = given_up.to_send.front().map(|(request, _)| request.key()).expect("a thread waits to send");
+            let text = format!("drain of pod {}/{}: global timeout reached", pod.namespace, pod.name);
+            return complain(&self.commands[command_of(token)], text, ctx);
+        }
+        self.send_next(token, ctx);
+    }
+
+    /// Begins a thread for each pod that a drain evicts.
+    fn evict(&mut self, index: u64, pods: Vec<(Key, Uid)>, options: &DrainOptions, ctx: &mut Context<'_>) {
+        let deadline = options.timeout.map(|timeout| ctx.now + timeout);
+        for (thread, (key, uid)) in (1..).zip(pods) {
+            let token = index | thread << THREAD_SHIFT;
+            let to_send = VecDeque::from([(eviction(&key, options), Then::Evicted(key, uid))]);
+            self.invocations.insert(token, Invocation { to_send, under_way: None, deadline });
+            self.send_next(token, ctx);
+        }
+    }
+
+    fn answered(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
+        let invocation = self.invocations.get_mut(&token).expect("an answer belongs to an invocation");
         let then = invocation.under_way.take().expect("one request of an invocation is under way");
-        let command = &self.commands[index as usize];
+        let command = &self.commands[command_of(token)];
+        if let CommandVerb::Drain { node, options } = &command.verb {
+            let (node, options) = (node.clone(), options.clone());
+            return self.drain_answered(token, (&node, &options), then, result, ctx);
+        }
         let verb = &command.verb;
         match (then, result) {
             (Then::ActOnEach, Ok(Answer::List { items, .. })) => {
@@ -136,7 +188,88 @@ impl Kubectl {
             (_, Err(error)) => complain(command, format!("Error from server: {}", error.message), ctx),
             (_, Ok(_)) => {}
         }
-        self.send_next(index, ctx);
+        self.send_next(token, ctx);
+    }
+
+    fn drain_answered(
+        &mut self,
+        token: u64,
+        (node, options): (&str, &DrainOptions),
+        then: Then,
+        result: ApiResult,
+        ctx: &mut Context<'_>,
+    ) {
+        let invocation = self.invocations.get_mut(&token).expect("the caller has seen it");
+        let wait = match (then, result) {
+            (Then::EvictEach, Ok(Answer::List { items, .. })) => {
+                match drain::choose(&items, options) {
+                    Ok(pods) => self.evict(token, pods, options, ctx),
+                    Err(why) => {
+                        let text = format!("unable to drain node \"{node}\" due to error: {why}");
+                        complain(&self.commands[command_of(token)], text, ctx);
+                    }
+                }
+                None
+            }
+            (Then::Evicted(key, uid), Ok(_)) => {
+                invocation.to_send.push_back((Request::Get(key.clone()), Then::LookedFor(key, uid)));
+                None
+            }
+            (Then::Evicted(key, uid), Err(error)) if error.reason == Reason::TooManyRequests => {
+                invocation.to_send.push_back((eviction(&key, options), Then::Evicted(key, uid)));
+                Some(EVICTION_RETRY)
+            }
+            (Then::LookedFor(key, uid), Ok(Answer::Object(object))) if object.meta().uid == uid => {
+                invocation.to_send.push_back((Request::Get(key.clone()), Then::LookedFor(key, uid)));
+                Some(DELETION_POLL)
+            }
+            // It is gone.
+            (Then::Evicted(..) | Then::LookedFor(..), Err(error)) if error.reason == Reason::NotFound => None,
+            (_, Err(error)) => {
+                // Without its cordon, or without the list, a drain goes no further.
+                invocation.to_send.clear();
+                let text = format!("unable to drain node \"{node}\" due to error: {}", error.message);
+                complain(&self.commands[command_of(token)], text, ctx);
+                None
+            }
+            (_, Ok(_)) => None,
+        };
+        match wait {
+            None => self.send_next(token, ctx),
+            Some(wait) => {
+                let deadline = self.invocations[&token].deadline;
+                let at = deadline.map_or(ctx.now + wait, |deadline| deadline.min(ctx.now + wait));
+                ctx.out.set_timer(token, at, Nature::Work);
+            }
+        }
+    }
+}
+
+/// The command that a token belongs to.
+fn command_of(token: u64) -> usize {
+    (token & ((1 << THREAD_SHIFT) - 1)) as usize
+}
+
+fn cordon(node: &str, unschedulable: bool) -> Request {
+    let value = if unschedulable { json!(true) } else { Value::Null };
+    let patch = Patch::Merge(Rc::new(json!({"spec": {"unschedulable": value}})));
+    Request::Patch { key: Key::new(Kind::Node, Name::EMPTY, node), patch }
+}
+
+/// The list of a node's pods.
+fn pods_of(node: &str, options: &DrainOptions) -> Result<Request, String> {
+    let text = options.pod_selector.as_deref().unwrap_or("");
+    let labels = selector_text::parse_labels(text).map_err(|error| error.to_string())?;
+    let on_node = FieldRequirement { field: Field::SpecNodeName, value: Name::new(node), negated: false };
+    let selector = ObjectSelector { labels, fields: vec![on_node] };
+    Ok(Request::List { kind: Kind::Pod, namespace: None, selector, version: ListVersion::Newest })
+}
+
+fn eviction(pod: &Key, options: &DrainOptions) -> Request {
+    let (pod, grace_seconds) = (pod.clone(), options.grace_seconds);
+    match options.disable_eviction {
+        true => Request::Delete { key: pod, grace_seconds, preconditions: Preconditions::default() },
+        false => Request::Evict { pod, grace_seconds },
     }
 }
 
@@ -150,7 +283,10 @@ fn act(verb: &CommandVerb, key: Key) -> Request {
             let value = Rc::new((**patch).clone());
             Request::Patch { key, patch: if *strategic { Patch::Strategic(value) } else { Patch::Merge(value) } }
         }
-        CommandVerb::Scale { .. } | CommandVerb::Apply { .. } | CommandVerb::Cordon { .. } => {
+        CommandVerb::Scale { .. }
+        | CommandVerb::Apply { .. }
+        | CommandVerb::Cordon { .. }
+        | CommandVerb::Drain { .. } => {
             unreachable!("only deletes and patches act on each object of a list")
         }
     }
@@ -196,9 +332,10 @@ impl Component for Kubectl {
 
     fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
         match input {
+            Input::Timer { token } if token >> THREAD_SHIFT > 0 => self.woken(token, ctx),
             Input::Timer { token } => self.begin(token, ctx),
             Input::Reply { token, result } => self.answered(token, result, ctx),
-            Input::Start | Input::Delta(_) | Input::Container(_) => {}
+            Input::Start | Input::Delta(_) | Input::Container(_) | Input::Cancel => {}
         }
     }
 

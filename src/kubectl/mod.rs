@@ -3,4 +3,5 @@
 pub mod arguments;
 pub mod command;
 pub mod component;
+mod drain;
 pub mod parser;

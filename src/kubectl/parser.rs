@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::arguments::{Arguments, FlagSpec, split_words, switch, with_value};
-use super::command::{Command, CommandVerb, Target};
-use crate::model::{Kind, Kinds, Time};
-use crate::rules::{selector_text, suggest, timestamp};
+use super::command::{Command, CommandVerb, DrainOptions, Target};
+use crate::model::{Kind, Kinds, Span, Time};
+use crate::rules::{go_duration, selector_text, suggest, timestamp};
 
 /// What a command line is read against.
 pub struct Context<'a> {
@@ -50,15 +50,15 @@ impl CommandError {
 /// What a command line gives.
 pub type Parsed<T> = Result<T, CommandError>;
 
-const VERBS: [&str; 9] = ["delete", "scale", "apply", "create", "cordon", "uncordon", "patch", "set", "rollout"];
+const VERBS: [&str; 10] =
+    ["delete", "scale", "apply", "create", "cordon", "uncordon", "drain", "patch", "set", "rollout"];
 /// Commands that only look, or that we cannot carry out yet.
-const OTHER_VERBS: [(&str, &str); 14] = [
+const OTHER_VERBS: [(&str, &str); 13] = [
     ("get", "a timeline changes things; ask with `expect`, or with `kubesim get` after the run"),
     ("describe", "a timeline changes things; ask with `expect`, or with `kubesim describe` after the run"),
     ("logs", "containers write no logs here"),
     ("exec", "containers run no programs here"),
     ("wait", "ask with `expect`"),
-    ("drain", "not simulated yet; cordon the node and delete its pods"),
     ("taint", "not simulated yet; patch the node's spec.taints"),
     ("label", "not simulated yet; patch the object's metadata.labels"),
     ("annotate", "not simulated yet; patch the object's metadata.annotations"),
@@ -91,6 +91,7 @@ pub fn parse(line: &str, context: &Context<'_>) -> Result<Command, CommandError>
         "scale" => scale(words, context)?,
         "apply" | "create" => apply(&name, words, context)?,
         "cordon" | "uncordon" => cordon(words, name == "cordon")?,
+        "drain" => drain(words)?,
         "patch" => patch(words, context)?,
         "set" => set(words, context)?,
         "rollout" => rollout(words, context)?,
@@ -194,14 +195,48 @@ fn apply(verb: &str, words: Vec<String>, context: &Context<'_>) -> Parsed<Comman
 fn cordon(words: Vec<String>, unschedulable: bool) -> Parsed<CommandVerb> {
     let verb = if unschedulable { "cordon" } else { "uncordon" };
     let arguments = Arguments::parse(verb, words, &[])?;
-    match arguments.words.as_slice() {
-        [node] => {
-            let node = node.strip_prefix("node/").unwrap_or(node).to_string();
-            Ok(CommandVerb::Cordon { node, unschedulable })
-        }
+    Ok(CommandVerb::Cordon { node: one_node(&arguments.words)?, unschedulable })
+}
+
+fn one_node(words: &[String]) -> Parsed<String> {
+    match words {
+        [node] => Ok(node.strip_prefix("node/").unwrap_or(node).to_string()),
         [] => Err(CommandError::new("the name of a node must be given")),
         _ => Err(CommandError::new("one node a command").help("write one timeline entry a node")),
     }
+}
+
+fn drain(words: Vec<String>) -> Parsed<CommandVerb> {
+    const FLAGS: &[FlagSpec] = &[
+        switch("--force"),
+        switch("--ignore-daemonsets"),
+        switch("--delete-emptydir-data"),
+        switch("--disable-eviction"),
+        with_value("--grace-period", ""),
+        with_value("--timeout", ""),
+        with_value("--pod-selector", ""),
+    ];
+    let arguments = Arguments::parse("drain", words, FLAGS)?;
+    let node = one_node(&arguments.words)?;
+    let timeout = arguments.value("--timeout").map(|text| {
+        let wrong = |why| CommandError::new(format!("--timeout cannot be read: {why}"));
+        go_duration::parse(text).map(Span).map_err(wrong)
+    });
+    let pod_selector = arguments.value("--pod-selector").map(str::to_string);
+    if let Some(text) = &pod_selector {
+        let wrong = |why| CommandError::new(format!("the selector cannot be read: {why}"));
+        selector_text::parse_labels(text).map_err(wrong)?;
+    }
+    let options = DrainOptions {
+        force: arguments.is_set("--force")?,
+        ignore_daemonsets: arguments.is_set("--ignore-daemonsets")?,
+        delete_emptydir_data: arguments.is_set("--delete-emptydir-data")?,
+        disable_eviction: arguments.is_set("--disable-eviction")?,
+        grace_seconds: arguments.number("--grace-period")?.filter(|seconds| *seconds >= 0),
+        timeout: timeout.transpose()?.filter(|timeout| *timeout > Span::ZERO),
+        pod_selector,
+    };
+    Ok(CommandVerb::Drain { node, options })
 }
 
 fn patch(words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
@@ -398,6 +433,16 @@ mod tests {
                 format!("patch {} {:?} {patch} {strategic}", t.kind, t.names)
             }
             Ok(CommandVerb::Cordon { node, unschedulable }) => format!("cordon {node} {unschedulable}"),
+            Ok(CommandVerb::Drain { node, options: o }) => format!(
+                "drain {node} {} {} {} {} {:?} {:?} {:?}",
+                o.force,
+                o.ignore_daemonsets,
+                o.delete_emptydir_data,
+                o.disable_eviction,
+                o.grace_seconds,
+                o.timeout.map(|timeout| timeout.to_string()),
+                o.pod_selector
+            ),
             Err(error) => match error.help {
                 Some(help) => format!("error: {} ({help})", error.message),
                 None => format!("error: {}", error.message),
@@ -444,6 +489,22 @@ mod tests {
     }
 
     #[test]
+    fn drains() {
+        check("drain node-1", "drain node-1 false false false false None None None");
+        check(
+            "drain node/n --force --ignore-daemonsets --delete-emptydir-data --disable-eviction --grace-period=5 --timeout 1m30s --pod-selector app=a",
+            r#"drain n true true true true Some(5) Some("1m30s") Some("app=a")"#,
+        );
+        check("drain n --grace-period=-1 --timeout=0s", "drain n false false false false None None None");
+        check("drain n --timeout=5", "error: --timeout cannot be read: missing unit in duration");
+        check("drain", "error: the name of a node must be given");
+        check(
+            "drain n --ignore-daemonset",
+            "error: unknown flag `--ignore-daemonset` of kubectl drain (did you mean `--ignore-daemonsets`?)",
+        );
+    }
+
+    #[test]
     fn patches_and_files() {
         check(
             r#"patch deploy web -p '{"spec":{"replicas":2}}'"#,
@@ -476,7 +537,7 @@ mod tests {
             "error: `kubectl get` cannot stand in a timeline (a timeline changes things; ask with `expect`, or with `kubesim get` after the run)",
         );
         check("delete pod 'a", "error: a quote is not closed");
-        check("drain node-1", "error: `kubectl drain` is not simulated yet (cordon the node and delete its pods)");
+        check("taint node-1", "error: `kubectl taint` is not simulated yet (patch the node's spec.taints)");
         check("rollout undo deploy/web", "error: `kubectl rollout undo` is not simulated yet");
     }
 }

@@ -67,6 +67,13 @@ pub enum Request {
         /// The node.
         node: Name,
     },
+    /// POST of `pods/NAME/eviction`.
+    Evict {
+        /// The pod.
+        pod: Key,
+        /// `deleteOptions.gracePeriodSeconds`; `None` takes the pod's own.
+        grace_seconds: Option<i64>,
+    },
     /// PUT of `/scale`.
     Scale {
         /// Of what.
@@ -269,6 +276,8 @@ pub enum Reason {
     ConnectionRefused,
     /// No answer in the time that the client gives a call.
     DeadlineExceeded,
+    /// No answer: the caller has cancelled the call.
+    Canceled,
 }
 
 /// A failure, as the client sees it.
@@ -293,6 +302,11 @@ impl ApiError {
         ApiError::new(Reason::NotFound, format!("{} \"{}\" not found", key.kind.qualified_plural(), key.name))
     }
 
+    /// What is left of a call whose context was cancelled.
+    pub fn canceled() -> ApiError {
+        ApiError::new(Reason::Canceled, "context canceled")
+    }
+
     /// The HTTP status code; 0 when there was no answer.
     pub fn code(&self) -> u16 {
         match self.reason {
@@ -307,7 +321,7 @@ impl ApiError {
             Reason::InternalError => 500,
             Reason::ServiceUnavailable => 503,
             Reason::Timeout => 504,
-            Reason::ConnectionLost | Reason::ConnectionRefused | Reason::DeadlineExceeded => 0,
+            Reason::ConnectionLost | Reason::ConnectionRefused | Reason::DeadlineExceeded | Reason::Canceled => 0,
         }
     }
 }
@@ -329,7 +343,7 @@ impl Request {
             | Request::Patch { key, .. }
             | Request::Delete { key, .. }
             | Request::Scale { key, .. } => key.clone(),
-            Request::Bind { pod, .. } => pod.clone(),
+            Request::Bind { pod, .. } | Request::Evict { pod, .. } => pod.clone(),
             Request::List { kind, namespace, .. } => {
                 Key::new(*kind, namespace.clone().unwrap_or_default(), Name::EMPTY)
             }
@@ -351,7 +365,7 @@ impl Request {
             | Request::Patch { key, .. }
             | Request::Delete { key, .. }
             | Request::Scale { key, .. } => key.kind,
-            Request::Bind { pod, .. } => pod.kind,
+            Request::Bind { pod, .. } | Request::Evict { pod, .. } => pod.kind,
             Request::Create(object) | Request::Update(object) | Request::UpdateStatus(object) => object.kind(),
         }
     }
@@ -367,7 +381,7 @@ impl Request {
             Request::Get(_) => "GET",
             Request::List { .. } => "LIST",
             Request::Watch { .. } => "WATCH",
-            Request::Create(_) | Request::Bind { .. } => "POST",
+            Request::Create(_) | Request::Bind { .. } | Request::Evict { .. } => "POST",
             Request::Update(_) | Request::UpdateStatus(_) | Request::Scale { .. } | Request::RenewLeases { .. } => {
                 "PUT"
             }

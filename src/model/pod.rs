@@ -289,6 +289,8 @@ pub struct ContainerStatus {
     pub restart_count: i32,
     /// `state`.
     pub state: ContainerState,
+    /// `lastState`: how the run before ended.
+    pub last: Option<Box<ContainerState>>,
     /// What it holds while it is resized in place: the larger of `allocatedResources` and `resources.requests`, resource by
     /// resource; `None` unless one of them is given.
     pub held: Option<Rc<Resources>>,

@@ -53,6 +53,8 @@ pub enum Action {
     Delete,
     /// POST of a binding answered.
     Bind,
+    /// POST of an eviction answered.
+    Evict,
     /// GET answered.
     Get,
     /// LIST answered.
@@ -104,6 +106,7 @@ impl Action {
             Action::Patch => "patch",
             Action::Delete => "delete",
             Action::Bind => "bind",
+            Action::Evict => "evict",
             Action::Get => "get",
             Action::List => "list",
             Action::Watch => "watch",

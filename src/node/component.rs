@@ -17,9 +17,10 @@ use super::rows::{NodeRow, PodRow, Stage};
 use super::startup::{self, Next};
 use super::status::{self, Observed};
 use super::steps::{
-    ask, client_rows, container_event, create_and_start, found_progress, launch, pulled_message, send_event, stop_next,
+    ask, back_off_event, client_rows, container_event, create_and_start, found_progress, launch, pulled_message,
+    send_event, stop_next,
 };
-use super::{Progress, Role, Settings, admission, containers, heartbeats, pleg, role, termination};
+use super::{Progress, Role, Settings, admission, containers, heartbeats, pleg, restarts, role, termination};
 use crate::component::{
     Change, ClientRow, Component, ContainerNotice, ContainerStep, Context, Delta, HandlerResync, Input, MetricSink,
     Purpose, WatchSpec,
@@ -34,6 +35,9 @@ use crate::rules::pod_requests;
 
 /// Draws of where a node's relists lie in their period.
 pub const PLEG_OFFSET: Purpose = Purpose("pleg-offset");
+
+/// Draws of how late a kubelet looks again at a container in back-off.
+pub const CRASH_LOOP: Purpose = Purpose("crash-loop-look");
 
 /// How often the status manager looks for writes that failed.
 ///
@@ -72,6 +76,8 @@ enum Expected {
     Deleted(Uid),
     /// The initial delay of this container's readiness probe.
     ProbeDelay(Uid, usize),
+    /// The back-off of a container of the pod.
+    BackoffEnds(Uid),
 }
 
 impl Component for Kubelets {
@@ -98,12 +104,16 @@ impl Component for Kubelets {
             Input::Timer { token: HEARTBEAT } => self.renew_leases(ctx),
             Input::Timer { token: SWEEP } => self.sweep(ctx),
             Input::Timer { token } if token >= FIRST_RELIST => self.relist((token - FIRST_RELIST) as usize, ctx),
-            Input::Timer { token } => {
-                if let Some(Expected::ProbeDelay(uid, container)) = self.tokens.swap_remove(&token) {
-                    self.on_ready(&uid, container, ctx);
+            Input::Timer { token } => match self.tokens.swap_remove(&token) {
+                Some(Expected::ProbeDelay(uid, container)) => self.on_ready(&uid, container, ctx),
+                Some(Expected::BackoffEnds(uid)) => {
+                    self.start_again(&uid, ctx);
+                    self.settle(&uid, ctx);
                 }
-            }
+                _ => {}
+            },
             Input::Container(notice) => self.on_notice(&notice, ctx),
+            Input::Cancel => {}
         }
     }
 
@@ -272,6 +282,7 @@ impl Kubelets {
             self.nodes[row].pods.insert(uid.clone());
             self.ask_for_probes(uid, ctx);
             self.report(uid, ctx);
+            self.start_again(uid, ctx);
             self.bring_up(uid, ctx);
         }
         ctx.out.set_cause(before);
@@ -501,7 +512,7 @@ impl Kubelets {
         for uid in std::mem::take(&mut node.unreported) {
             let Some(pod) = self.pods.get_mut(&uid).filter(|pod| pod.is_unreported()) else { continue };
             ctx.out.set_cause(pod.cause);
-            pod.observed.clone_from(&pod.actual);
+            pod.look();
             pod.has_sandbox = pod.stage == Stage::Active;
             if !pod.has_sandbox {
                 pod.stage = Stage::Over;
@@ -511,8 +522,40 @@ impl Kubelets {
             if is_over && !has_changed && !self.pods[&uid].is_request_in_flight {
                 self.delete(&uid, ctx);
             }
+            self.start_again(&uid, ctx);
             self.bring_up(&uid, ctx);
             self.settle(&uid, ctx);
+        }
+    }
+
+    /// Starts containers again that have ended, or waits for the end of their back-off.
+    fn start_again(&mut self, uid: &Uid, ctx: &mut Context<'_>) {
+        let Some(pod) = self.pods.get_mut(uid).filter(|pod| pod.stage == Stage::Active) else { return };
+        let mut has_changed = false;
+        for index in 0..pod.actual.len() {
+            let Progress::Ended { finished_at, exit_code, .. } = pod.observed[index] else { continue };
+            if pod.actual[index] != pod.observed[index] || !restarts::is_restarted(&pod.pod.spec, index, exit_code) {
+                continue;
+            }
+            let at = restarts::starts_at(pod.runs[index].backoff, finished_at);
+            if at > ctx.now {
+                has_changed |= !std::mem::replace(&mut pod.runs[index].is_backing_off, true);
+                back_off_event(pod, index, ctx);
+                let number = u64::try_from(pod.runs[index].restarts).unwrap_or(0) << 8 | index as u64;
+                let bits = ctx.draws.bits(CRASH_LOOP, pod.key.stable_hash(), number);
+                let token = self.next_token;
+                self.next_token += 1;
+                self.tokens.insert(token, Expected::BackoffEnds(uid.clone()));
+                ctx.out.set_timer(token, ctx.now + restarts::next_look(at, ctx.now, bits), Nature::Work);
+                continue;
+            }
+            let runs = &mut pod.runs[index];
+            runs.backoff = Some(restarts::after_start(runs.backoff, finished_at, ctx.now));
+            (pod.probe_succeeds[index], pod.stopping[index]) = (false, false);
+            launch(pod, index, &self.nodes, ctx);
+        }
+        if has_changed {
+            self.report(uid, ctx);
         }
     }
 }
@@ -526,6 +569,7 @@ impl Kubelets {
             pod: &pod.pod,
             previous: &pod.status,
             progress: &pod.observed,
+            runs: &pod.runs,
             probe_succeeds: &pod.probe_succeeds,
             has_sandbox: pod.has_sandbox,
             pod_ip: &pod.address,

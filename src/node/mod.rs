@@ -2,10 +2,11 @@
 //!
 //! All kubelets of a cluster are one component with a row per node ([`component::Kubelets`]); a row sees only the pods bound
 //! to its node. It decides whether to accept a pod ([`admission`]), which container comes next ([`startup`]), what a
-//! deleted pod's containers are told ([`termination`]) and what it reports ([`status`]). It notices what became of containers
+//! deleted pod's containers are told ([`termination`]), when one that ended is started again ([`restarts`]) and what it
+//! reports ([`status`]). It notices what became of containers
 //! at the ticks of its relist ([`pleg`]) and keeps its node's lease alive ([`heartbeats`]).
 //!
-//! Not modelled yet: restarts of containers and their back-off, failing probes and pulls, hooks, eviction, the node's own
+//! Not modelled yet: init containers that fail, failing probes and pulls, hooks, eviction, the node's own
 //! status, static pods, volumes.
 //!
 //! Upstream: pkg/kubelet, v1.36.
@@ -15,6 +16,7 @@ pub mod admission;
 pub mod component;
 pub mod heartbeats;
 pub mod pleg;
+pub mod restarts;
 mod rows;
 pub mod startup;
 pub mod status;
@@ -62,6 +64,8 @@ pub enum Progress {
         finished_at: Time,
         /// Its exit code.
         exit_code: i32,
+        /// It was killed for want of memory.
+        is_out_of_memory: bool,
     },
 }
 

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::addresses::AddressPool;
+use super::restarts::Runs;
 use super::{Progress, admission, containers, termination};
 use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Resources, Set, Span, Time, Uid};
 
@@ -81,6 +82,8 @@ pub(super) struct PodRow {
     pub actual: Vec<Progress>,
     /// What the last relist saw.
     pub observed: Vec<Progress>,
+    /// Earlier runs of each.
+    pub runs: Vec<Runs>,
     /// Whether the readiness probe of each succeeds.
     pub probe_succeeds: Vec<bool>,
     /// Which were told to stop.
@@ -112,6 +115,11 @@ impl PodRow {
         // What was ready before the kubelet was started again is taken to be ready still.
         let statuses: Vec<_> = pod.status.init_containers.iter().chain(&pod.status.containers).collect();
         let was_ready = |container: &Name| statuses.iter().any(|status| status.name == *container && status.ready);
+        let restarts = |container: &Name| {
+            let status = statuses.iter().find(|status| status.name == *container);
+            Runs { restarts: status.map_or(0, |status| status.restart_count), ..Runs::default() }
+        };
+        let runs = containers(&pod.spec).map(|container| restarts(&container.name)).collect();
         let probe_succeeds = containers(&pod.spec).map(|container| was_ready(&container.name)).collect();
         PodRow {
             key,
@@ -121,6 +129,7 @@ impl PodRow {
             stopping: vec![false; progress.len()],
             observed: progress.clone(),
             actual: progress,
+            runs,
             probe_succeeds,
             has_sandbox,
             address: pod.status.pod_ip.clone(),
@@ -148,6 +157,21 @@ impl PodRow {
     /// Whether a container is being pulled or started.
     pub fn is_under_way(&self) -> bool {
         self.actual.iter().any(|progress| progress.is_under_way())
+    }
+
+    /// What a relist sees: the containers as they are, some of them started anew since the last one.
+    pub fn look(&mut self) {
+        for (index, now) in self.actual.iter().enumerate() {
+            let before = self.observed[index];
+            let has_run = matches!(now, Progress::Running { .. } | Progress::Ended { .. });
+            if matches!(before, Progress::Ended { .. }) && has_run && *now != before {
+                let runs = &mut self.runs[index];
+                runs.restarts += 1;
+                runs.last = Some(before);
+                runs.is_backing_off = false;
+            }
+        }
+        self.observed.clone_from(&self.actual);
     }
 
     /// Whether the next relist has something to notice. The kubelet looks at a pod only between its steps.

@@ -3,7 +3,7 @@
 //! Init containers start one at a time; the next one comes when the kubelet has noticed that the last ended well, or, for a
 //! sidecar, runs. Then the regular containers start in order, each as soon as the one before was started.
 //!
-//! Not modelled yet: startup probes of sidecars, postStart hooks, restarts.
+//! Not modelled yet: startup probes of sidecars, postStart hooks. Restarts are not chosen here.
 //!
 //! Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go (`SyncPod`, `computePodActions`), kuberuntime_container.go
 //! (`computeInitContainerActions`), pkg/kubelet/images/image_manager.go (`EnsureImageExists`), v1.36.
@@ -82,7 +82,7 @@ mod tests {
     const BAD: Progress = ended(1);
 
     const fn ended(exit_code: i32) -> Progress {
-        Progress::Ended { started_at: Time(0), finished_at: Time(0), exit_code }
+        Progress::Ended { started_at: Time(0), finished_at: Time(0), exit_code, is_out_of_memory: false }
     }
 
     /// Init container, sidecar, two regular containers.

@@ -3,6 +3,7 @@
 //! Upstream: pkg/kubelet/kubelet_pods.go (`generateAPIPodStatus`, `getPhase`, `convertToAPIContainerStatuses`),
 //! pkg/kubelet/status/generate.go, pkg/kubelet/status/status_manager.go (`TerminatePod`), v1.36.
 
+use super::restarts::Runs;
 use super::termination::EXIT_UNKNOWN;
 use super::{Progress, Role, containers, role};
 use crate::model::{
@@ -23,6 +24,8 @@ pub struct Observed<'a> {
     pub previous: &'a PodStatus,
     /// How far each container is as of the last relist, init containers first.
     pub progress: &'a [Progress],
+    /// Earlier runs, by the same index; empty when there were none.
+    pub runs: &'a [Runs],
     /// Whether its readiness probe succeeded last, by the same index.
     pub probe_succeeds: &'a [bool],
     /// Whether the pod's sandbox exists.
@@ -117,15 +120,14 @@ fn container_status(observed: &Observed<'_>, index: usize, container: &Container
         (_, Progress::Running { .. }) => container.readiness_probe.is_none() || observed.probe_succeeds[index],
         _ => false,
     };
+    let runs = observed.runs.get(index);
     let waiting = if spec.init_containers.is_empty() { "ContainerCreating" } else { "PodInitializing" };
     let state = match progress {
         Progress::Running { since } => ContainerState::Running { started_at: since.truncated_to_seconds() },
-        Progress::Ended { started_at, finished_at, exit_code } => ContainerState::Terminated {
-            exit_code,
-            reason: Name::from(if exit_code == 0 { "Completed" } else { "Error" }),
-            started_at: started_at.truncated_to_seconds(),
-            finished_at: finished_at.truncated_to_seconds(),
-        },
+        Progress::Ended { .. } if runs.is_some_and(|runs| runs.is_backing_off) && !observed.is_over => {
+            ContainerState::Waiting { reason: Name::from("CrashLoopBackOff") }
+        }
+        Progress::Ended { .. } => terminated(progress).expect("it has ended"),
         _ if observed.is_over => ContainerState::Terminated {
             exit_code: EXIT_UNKNOWN,
             reason: Name::from("ContainerStatusUnknown"),
@@ -135,7 +137,35 @@ fn container_status(observed: &Observed<'_>, index: usize, container: &Container
         Progress::ImageMissing => ContainerState::Waiting { reason: Name::from("ErrImageNeverPull") },
         _ => ContainerState::Waiting { reason: Name::from(waiting) },
     };
-    ContainerStatus { name: container.name.clone(), ready, restart_count: 0, state, held: None }
+    let last = match state {
+        // What would be its state is what it was before.
+        ContainerState::Waiting { .. } if matches!(progress, Progress::Ended { .. }) => Some(progress),
+        _ => runs.and_then(|runs| runs.last),
+    };
+    ContainerStatus {
+        name: container.name.clone(),
+        ready,
+        restart_count: runs.map_or(0, |runs| runs.restarts),
+        state,
+        last: last.and_then(terminated).map(Box::new),
+        held: None,
+    }
+}
+
+/// How a container ended, if it has.
+fn terminated(progress: Progress) -> Option<ContainerState> {
+    let Progress::Ended { started_at, finished_at, exit_code, is_out_of_memory } = progress else { return None };
+    let reason = match (exit_code, is_out_of_memory) {
+        (_, true) => "OOMKilled",
+        (0, _) => "Completed",
+        _ => "Error",
+    };
+    Some(ContainerState::Terminated {
+        exit_code,
+        reason: Name::from(reason),
+        started_at: started_at.truncated_to_seconds(),
+        finished_at: finished_at.truncated_to_seconds(),
+    })
 }
 
 /// What a condition is to become: status, reason, message.

@@ -3,12 +3,18 @@ use std::rc::Rc;
 use super::*;
 use crate::model::time::SECOND_NS;
 use crate::model::{Meta, Probe, Span};
+use crate::node::restarts::Runs;
 
 const WAITING: Progress = Progress::Waiting;
 const UP: Progress = Progress::Running { since: Time(2 * SECOND_NS + 1) };
 
 fn ended(exit_code: i32) -> Progress {
-    Progress::Ended { started_at: Time(SECOND_NS), finished_at: Time(3 * SECOND_NS), exit_code }
+    Progress::Ended {
+        started_at: Time(SECOND_NS),
+        finished_at: Time(3 * SECOND_NS),
+        exit_code,
+        is_out_of_memory: false,
+    }
 }
 
 fn container(name: &str) -> Container {
@@ -38,6 +44,7 @@ fn report(pod: &Pod, previous: &PodStatus, progress: &[Progress], probes: &[bool
         pod,
         previous,
         progress,
+        runs: &[],
         probe_succeeds: probes,
         has_sandbox: progress.contains(&UP),
         pod_ip: &"10.244.0.2".into(),
@@ -168,6 +175,7 @@ fn the_last_report_has_a_final_phase() {
             pod: &pod,
             previous: &pod.status,
             progress: &progress,
+            runs: &[],
             probe_succeeds: &[true; 2],
             has_sandbox: false,
             pod_ip: &Name::EMPTY,
@@ -204,4 +212,43 @@ fn statuses_are_sorted_by_name_and_conditions_are_not() {
     assert_eq!(names(&status.init_containers), ["z-first", "a-second"]);
     let unready = find_condition(&status.conditions, "ContainersReady").unwrap();
     assert_eq!(unready.message, "containers with unready status: [web log]");
+}
+
+#[test]
+fn an_end_is_told_as_the_state_and_then_as_the_last_state() {
+    let spec = PodSpec { containers: vec![container("c")], ..PodSpec::default() };
+    let pod = pod(spec);
+    let killed = Progress::Ended {
+        started_at: Time(SECOND_NS),
+        finished_at: Time(3 * SECOND_NS),
+        exit_code: 137,
+        is_out_of_memory: true,
+    };
+    let told = |progress: Progress, runs: Runs| {
+        let status = status(&Observed {
+            pod: &pod,
+            previous: &pod.status,
+            progress: &[progress],
+            runs: &[runs],
+            probe_succeeds: &[true],
+            has_sandbox: true,
+            pod_ip: &Name::EMPTY,
+            is_over: false,
+            now: Time(9 * SECOND_NS),
+        });
+        let container = &status.containers[0];
+        let word = |state: &ContainerState| match state {
+            ContainerState::Waiting { reason } | ContainerState::Terminated { reason, .. } => reason.to_string(),
+            ContainerState::Running { .. } => "running".to_string(),
+        };
+        let last = container.last.as_ref().map(|last| word(last)).unwrap_or_default();
+        (word(&container.state), last, container.restart_count, container.ready, status.phase)
+    };
+    let text = String::from;
+    let running = PodPhase::Running;
+    assert_eq!(told(killed, Runs::default()), (text("OOMKilled"), String::new(), 0, false, running));
+    let waits = Runs { is_backing_off: true, restarts: 1, last: Some(ended(1)), ..Runs::default() };
+    assert_eq!(told(killed, waits), (text("CrashLoopBackOff"), text("OOMKilled"), 1, false, running));
+    let again = Runs { restarts: 1, last: Some(killed), ..Runs::default() };
+    assert_eq!(told(UP, again), (text("running"), text("OOMKilled"), 1, true, running));
 }

@@ -25,6 +25,7 @@ pub(super) fn found_progress(uid: &Uid, index: usize, ctx: &Context<'_>) -> Prog
         started_at: end.started_at,
         finished_at: end.finished_at,
         exit_code: end.exit_code,
+        is_out_of_memory: end.is_out_of_memory,
     })
 }
 
@@ -76,6 +77,15 @@ pub(super) fn stop_next(pod: &mut PodRow, deadline: Time, nodes: &Map<Name, Node
         container_event(pod, index, EventType::Normal, "Killing", format!("Stopping container {name}"), ctx);
         ask(pod, index, step, nodes, ctx);
     }
+}
+
+/// Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go (`doBackOff`), v1.36.
+pub(super) fn back_off_event(pod: &PodRow, index: usize, ctx: &mut Context<'_>) {
+    let name = containers(&pod.pod.spec).nth(index).map(|container| container.name.clone()).unwrap_or_default();
+    let meta = &pod.pod.meta;
+    let message =
+        format!("Back-off restarting failed container {name} in pod {}_{}({})", meta.name, meta.namespace, meta.uid);
+    container_event(pod, index, EventType::Warning, "BackOff", message, ctx);
 }
 
 /// Reports an Event about a container of the pod.

@@ -52,7 +52,8 @@ mod tests {
     use crate::model::{Container, Span};
 
     const UP: Progress = Progress::Running { since: Time(0) };
-    const OVER: Progress = Progress::Ended { started_at: Time(0), finished_at: Time(0), exit_code: 0 };
+    const OVER: Progress =
+        Progress::Ended { started_at: Time(0), finished_at: Time(0), exit_code: 0, is_out_of_memory: false };
 
     fn spec() -> PodSpec {
         let container = |is_sidecar| Container { is_sidecar, ..Container::default() };

@@ -13,7 +13,7 @@
 //! before (a StatefulSet's pod that is made again). So the start time of a pod depends on owner, ordinal and incarnation,
 //! and on nothing else that happens.
 //!
-//! Not modelled yet: use of CPU and memory, failing pulls, containers that crash.
+//! Not modelled yet: use of CPU and memory, failing pulls.
 //!
 //! Upstream: pkg/kubelet/images/puller.go (order of pulls), v1.36.
 
@@ -31,8 +31,19 @@ pub const READY: Purpose = Purpose("container-ready");
 /// Draws of the time from the signal to the end of a container.
 pub const STOP: Purpose = Purpose("container-stop");
 
+/// What a restart adds to the entity of draws (an odd number, 2^64 over the golden ratio).
+const ANOTHER_RUN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Exit code of a container that had to be killed: 128 + SIGKILL.
 const EXIT_KILLED: i32 = 137;
+
+/// How a container ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Death {
+    /// Exit code of its main program.
+    pub exit_code: i32,
+    /// The kernel has killed it for want of memory.
+    pub is_out_of_memory: bool,
+}
 
 /// How long the steps of a container take.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,6 +71,8 @@ pub struct Plant {
 #[derive(Clone, Debug, Default)]
 struct PodSandbox {
     containers: Vec<Option<Container>>,
+    /// Starts of containers that had ended.
+    restarts: u64,
     /// The API object is gone: nothing is remembered once all containers have ended.
     is_forgotten: bool,
 }
@@ -88,6 +101,18 @@ struct Stopping {
     ends_at: Time,
     /// When it is killed.
     killed_at: Time,
+    /// It does not end by itself before its main program has.
+    waits_for_program: bool,
+}
+
+impl Stopping {
+    fn ends_by_itself(self) -> Time {
+        if self.waits_for_program { Time::FAR_FUTURE } else { self.ends_at }
+    }
+
+    fn end(self) -> Time {
+        self.ends_by_itself().min(self.killed_at)
+    }
 }
 
 /// What a node holds beside containers.
@@ -130,11 +155,13 @@ impl Plant {
         draws: &mut dyn Draws,
     ) -> Span {
         let occurrence = u64::from(notice.container) + 64 * self.incarnation(entity, &notice.uid);
+        let entity = entity.wrapping_add(self.restarts(notice).wrapping_mul(ANOTHER_RUN));
         let mut draw = |distribution, purpose| draw_span(draws, distribution, purpose, entity, occurrence);
         match notice.step {
             ContainerStep::Pull => self.begin_pull(notice, image, now, || draw(&times.pull, PULL)),
             ContainerStep::Start => match self.slot(notice) {
-                slot @ None => {
+                // One that has ended is started anew.
+                slot @ (None | Some(Container::Ended(_))) => {
                     let span = draw(&times.start, START);
                     *slot = Some(Container::Starting { until: now + span });
                     span
@@ -171,17 +198,57 @@ impl Plant {
                 *slot = Some(Container::Running { since: now, ready_at: None, stopping: None });
             }
             (ContainerStep::Complete, Some(Container::Running { since, .. })) => {
-                *slot = Some(Container::Ended(ContainerEnd { started_at: *since, finished_at: now, exit_code: 0 }));
+                *slot = Some(Container::Ended(ContainerEnd {
+                    started_at: *since,
+                    finished_at: now,
+                    exit_code: 0,
+                    is_out_of_memory: false,
+                }));
             }
             (ContainerStep::Stop { .. }, Some(Container::Running { since, stopping: Some(stopping), .. })) => {
-                let exit_code = if stopping.ends_at <= now { 0 } else { EXIT_KILLED };
-                if stopping.ends_at.min(stopping.killed_at) <= now {
-                    *slot = Some(Container::Ended(ContainerEnd { started_at: *since, finished_at: now, exit_code }));
+                let exit_code = if stopping.ends_by_itself() <= now { 0 } else { EXIT_KILLED };
+                if stopping.end() <= now {
+                    *slot = Some(Container::Ended(ContainerEnd {
+                        started_at: *since,
+                        finished_at: now,
+                        exit_code,
+                        is_out_of_memory: false,
+                    }));
                 }
             }
             _ => {}
         }
         self.drop_if_forgotten(&notice.uid);
+    }
+
+    /// A container that is being stopped runs until its main program has ended, or until it is killed: how long that is.
+    /// `None` if it does not run.
+    pub fn wait_for_program(&mut self, notice: &ContainerNotice, now: Time) -> Option<Span> {
+        let Some(Container::Running { stopping: Some(stopping), .. }) = self.slot(notice) else { return None };
+        stopping.waits_for_program = true;
+        Some(left(stopping.end(), now))
+    }
+
+    /// The main program of a container that is being stopped has ended: how long it takes the container to end, which it
+    /// does not before the time that it takes without a program. `None` if nobody waited for it.
+    pub fn program_ends(&mut self, notice: &ContainerNotice, now: Time) -> Option<Span> {
+        let Some(Container::Running { stopping: Some(stopping), .. }) = self.slot(notice) else { return None };
+        if !std::mem::take(&mut stopping.waits_for_program) {
+            return None;
+        }
+        stopping.ends_at = stopping.ends_at.max(now);
+        Some(left(stopping.end(), now))
+    }
+
+    /// A running container ends by itself; whether there was one.
+    pub fn die(&mut self, notice: &ContainerNotice, death: Death, now: Time) -> bool {
+        let slot = self.slot(notice);
+        let Some(Container::Running { since, .. }) = slot else { return false };
+        let Death { exit_code, is_out_of_memory } = death;
+        *slot =
+            Some(Container::Ended(ContainerEnd { started_at: *since, finished_at: now, exit_code, is_out_of_memory }));
+        self.drop_if_forgotten(&notice.uid);
+        true
     }
 
     /// The pod's API object is gone: its containers that have ended are removed, the others once they end.
@@ -229,12 +296,25 @@ impl Plant {
             }
             Some(Container::Running { stopping, .. }) => {
                 // The signal counts once; a second kill can only come sooner.
-                let stopping = stopping.get_or_insert_with(|| Stopping { ends_at: now + draw(), killed_at });
+                let stopping = stopping.get_or_insert_with(|| Stopping {
+                    ends_at: now + draw(),
+                    killed_at,
+                    waits_for_program: false,
+                });
                 stopping.killed_at = stopping.killed_at.min(killed_at);
-                left(stopping.ends_at.min(stopping.killed_at), now)
+                left(stopping.end(), now)
             }
             _ => Span::ZERO,
         }
+    }
+
+    /// How often a container of the pod was started again, a start that is being asked for included.
+    fn restarts(&mut self, notice: &ContainerNotice) -> u64 {
+        let is_restart = notice.step == ContainerStep::Start
+            && matches!(self.container(&notice.uid, notice.container), Some(Container::Ended(_)));
+        let Some(pod) = self.pods.get_mut(&notice.uid) else { return 0 };
+        pod.restarts += u64::from(is_restart);
+        pod.restarts
     }
 
     fn incarnation(&mut self, entity: u64, uid: &Uid) -> u64 {

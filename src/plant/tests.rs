@@ -114,7 +114,8 @@ fn a_container_ends_by_itself_or_is_killed() {
         for (step, at) in ends {
             world.plant.finish(&notice("a", 0, step), at);
         }
-        let expected = ContainerEnd { started_at: seconds(0), finished_at: seconds(end), exit_code };
+        let expected =
+            ContainerEnd { started_at: seconds(0), finished_at: seconds(end), exit_code, is_out_of_memory: false };
         assert_eq!(world.plant.ended(&"a".into(), 0), Some(expected), "grace {grace}, then {second:?}");
         assert_eq!(world.plant.running_since(&"a".into(), 0), None);
     }
@@ -136,7 +137,7 @@ fn a_container_can_complete() {
     world.run("a", 3);
     world.begin("a", ContainerStep::Complete, 3);
     world.finish("a", ContainerStep::Complete, 3);
-    let end = ContainerEnd { started_at: seconds(3), finished_at: seconds(3), exit_code: 0 };
+    let end = ContainerEnd { started_at: seconds(3), finished_at: seconds(3), exit_code: 0, is_out_of_memory: false };
     assert_eq!(world.plant.ended(&"a".into(), 0), Some(end));
 }
 

@@ -175,6 +175,7 @@ fn api_servers(world: &World, sink: &mut dyn MetricSink) {
             ("concurrency-limit", level.rejected_concurrency),
             ("queue-full", level.rejected_queue_full),
             ("time-out", level.rejected_time_out),
+            ("cancelled", level.rejected_cancelled),
         ] {
             if count > 0 {
                 let labels = [labels[0], ("reason", reason)];

@@ -114,8 +114,8 @@ impl RecordSink for KpiCollector {
 
 /// A write that was carried out, of anything but Leases and Events.
 fn is_change(record: &Record) -> bool {
-    use Action::{Bind, Create, Delete, Patch, Scale, Update, UpdateStatus};
-    matches!(record.action, Create | Update | UpdateStatus | Patch | Delete | Bind | Scale)
+    use Action::{Bind, Create, Delete, Evict, Patch, Scale, Update, UpdateStatus};
+    matches!(record.action, Create | Update | UpdateStatus | Patch | Delete | Bind | Evict | Scale)
         && matches!(record.detail, Detail::None)
         && record.key.as_ref().is_some_and(|key| !matches!(key.kind, Kind::Event | Kind::Lease))
 }

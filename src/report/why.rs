@@ -11,7 +11,7 @@ use crate::rules::suggest;
 /// Actions at which a chain of causes may end.
 const ROOTS: [Action; 4] = [Action::User, Action::Fault, Action::Load, Action::Timer];
 /// Actions that change their object when they succeed.
-const WRITES: [Action; 8] = [
+const WRITES: [Action; 9] = [
     Action::Create,
     Action::Update,
     Action::UpdateStatus,
@@ -19,6 +19,7 @@ const WRITES: [Action; 8] = [
     Action::Patch,
     Action::Delete,
     Action::Bind,
+    Action::Evict,
     Action::Remove,
 ];
 /// What the detail of a key begins with that the limiter holds back.

@@ -90,6 +90,8 @@ pub const KUBELET_CLIENT: RateLimit = RateLimit { qps: 50.0, burst: 100 };
 pub const OPERATOR_WORKERS: u32 = 1;
 /// Resync of an operator's informers.
 pub const OPERATOR_RESYNC: Span = Span::from_seconds(10 * 3600);
+/// How long an operator that is told to end waits for reconciles under way.
+pub const GRACEFUL_SHUTDOWN_TIMEOUT: Span = Span::from_seconds(30);
 /// What is left unsaid of an operator's own client limit: client-go's. Without any it has none.
 pub const OPERATOR_CLIENT: RateLimit = RateLimit { qps: 5.0, burst: 10 };
 /// First delay of a queue's limiter.
@@ -185,6 +187,12 @@ fn operator_rows() -> Vec<Row> {
             "workers of an operator",
         ),
         row("`spec.operators[].resync`", OPERATOR_RESYNC, CONTROLLER_RUNTIME, "resync of an operator's informers"),
+        row(
+            "`spec.operators[].gracefulShutdownTimeout`",
+            GRACEFUL_SHUTDOWN_TIMEOUT,
+            CONTROLLER_RUNTIME,
+            "wait of an operator that is told to end",
+        ),
         row("`spec.operators[].queue`", "priority", CONTROLLER_RUNTIME, "queue of an operator"),
         row(
             "`spec.operators[].rateLimiter`",

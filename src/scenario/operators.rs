@@ -14,7 +14,8 @@ use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
 use crate::client::queue_settings::{HandlerAdd, LimiterSettings, QueueKind, QueueSettings};
 use crate::controllers::custom::{
-    Afterwards, ChildNames, Children, Count, ErrorBackoff, FailureRule, OperatorSettings, RequestSpec, StatusFields,
+    Afterwards, ChildNames, Children, Count, ErrorBackoff, FailureRule, OperatorSettings, RequestSpec, Shutdown,
+    StatusFields,
 };
 use crate::model::{Distribution, Kind, Span};
 use crate::rules::codec;
@@ -88,6 +89,7 @@ struct Reconcile {
     requests: Vec<RequestSpec>,
     fails: Vec<FailureRule>,
     afterwards: Afterwards,
+    without_cancel: bool,
 }
 
 /// Reads an operator.
@@ -108,6 +110,7 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     let expectations = truth(&mut fields, "expectations");
     let resync = fields.get("resync").and_then(|entry| entry.duration()).unwrap_or(defaults::OPERATOR_RESYNC);
     let (client, request_timeout) = fields.get("client").and_then(|entry| client(&entry)).unwrap_or_default();
+    let timeout = fields.get("gracefulShutdownTimeout").and_then(|entry| entry.duration());
     let replicas = replicas::read(&mut fields);
     let runs_in = fields.get("runsIn").and_then(|entry| runs_in(&entry));
     if runs_in.is_some() && replicas.count.is_some() {
@@ -116,7 +119,8 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
     }
     fields.finish();
     let (name, objects) = (name?, of?);
-    let Reconcile { takes, requests, fails, afterwards } = reconcile.unwrap_or_else(|| Some(Reconcile::default()))?;
+    let Reconcile { takes, requests, fails, afterwards, without_cancel } =
+        reconcile.unwrap_or_else(|| Some(Reconcile::default()))?;
     let limiter = limiter.unwrap_or(Limits { base: None, max: None, bucket: None });
     let retry_delay = limiter.item();
     let queue = QueueSettings {
@@ -139,6 +143,7 @@ pub fn read(entry: &Entry<'_>) -> Option<OperatorEntry> {
         error_backoff,
         retry_delay,
         expectations,
+        shutdown: Shutdown { timeout: timeout.unwrap_or(defaults::GRACEFUL_SHUTDOWN_TIMEOUT), without_cancel },
     };
     let resync = if resync == Span::ZERO { ResyncPlan::Never } else { ResyncPlan::Every(resync) };
     Some(OperatorEntry {
@@ -161,6 +166,7 @@ impl Default for Reconcile {
             requests: vec![RequestSpec::Get, RequestSpec::UpdateStatus(default_status())],
             fails: Vec::new(),
             afterwards: Afterwards::Done,
+            without_cancel: false,
         }
     }
 }
@@ -264,6 +270,7 @@ fn reconcile(entry: &Entry<'_>, kind: Option<Kind>) -> Option<Reconcile> {
     let fails = fields.get("fails").map(|fails| fails.items().iter().map(failure).collect::<Option<Vec<_>>>());
     let after = fields.get("requeueAfter").map(|after| distribution::read(&after));
     let requeue = fields.get("requeue").and_then(|requeue| requeue.truth()).unwrap_or(false);
+    let without_cancel = truth(&mut fields, "withoutCancel");
     fields.finish();
     if after.is_some() && requeue {
         let help = Some("an error hides both; without one the first of them counts".to_string());
@@ -279,6 +286,7 @@ fn reconcile(entry: &Entry<'_>, kind: Option<Kind>) -> Option<Reconcile> {
             None if requeue => Afterwards::Requeue,
             None => Afterwards::Done,
         },
+        without_cancel,
     })
 }
 

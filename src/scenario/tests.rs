@@ -292,8 +292,8 @@ fn mistakes_in_settings_and_in_what_happens() {
         "  faults: [{at: 1m, kill: kubelet@node-1}, {at: 1m}, {at: 1m, kill: kubelet, restart: kubelet}, {at: 1m, restart: kube-controller-manager/replicaset}, {at: 1m, delayWatch: {to: kube-scheduler, kind: ReplicaSet, by: 1s}}]\n",
         &[
             "E0007 4:27 spec.faults[0].kill: `kubelet@node-1`: a single kubelet cannot be addressed yet (`kubelet` addresses the kubelets of all nodes)",
-            "E0006 4:44 spec.faults[1]: one of these must be given: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, reconnect, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, pause, clock",
-            "E0019 4:54 spec.faults[2]: kill and restart exclude each other (give exactly one of: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, reconnect, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, pause, clock)",
+            "E0006 4:44 spec.faults[1]: one of these must be given: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, reconnect, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, oomKill, pause, clock",
+            "E0019 4:54 spec.faults[2]: kill and restart exclude each other (give exactly one of: dropWatchEvents, duplicateWatchEvents, delayWatch, reorderWatches, cutWatch, stallWatch, reconnect, respond, refuseConnections, loseReplies, delayReplies, slowRequests, partition, apiServer, crash, kill, restart, oomKill, pause, clock)",
             "E0013 4:115 spec.faults[3].restart: `replicaset` dies with its process only (write `kube-controller-manager`)",
             "E0005 4:200 spec.faults[4].delayWatch.kind: `kube-scheduler` does not watch ReplicaSet: nothing would be lost (it watches Node, Pod)",
         ],

@@ -137,7 +137,7 @@ impl World<'_> {
                 CommandVerb::Delete { target, .. }
                 | CommandVerb::Scale { target, .. }
                 | CommandVerb::Patch { target, .. } => named(target),
-                CommandVerb::Cordon { node, .. } => {
+                CommandVerb::Cordon { node, .. } | CommandVerb::Drain { node, .. } => {
                     vec![ObjectRef { kind: Kind::Node, namespace: String::new(), name: node.clone() }]
                 }
                 CommandVerb::Apply { .. } => Vec::new(),

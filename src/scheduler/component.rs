@@ -550,7 +550,7 @@ impl Component for Scheduler {
                     ctx.out.request(report.request.clone(), token);
                 }
             }
-            Input::Container(_) => {}
+            Input::Container(_) | Input::Cancel => {}
         }
         self.begin_cycle(ctx);
         ctx.out.set_cause(cause);

@@ -65,6 +65,7 @@ impl World {
             elections: plan.processes.iter().map(|_| None).collect(),
             leadership: Leadership::default(),
             hosts_processes: plan.processes.iter().any(|process| process.runs_in.is_some()),
+            endings: Vec::new(),
             hosted: Map::default(),
             transport: Transport::new(&plan),
             requests: Requests::default(),

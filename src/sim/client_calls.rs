@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Nobody waits for this request any more.
-    fn forget_call(&mut self, id: RequestId) {
+    pub(super) fn forget_call(&mut self, id: RequestId) {
         let request = self.requests.remove(id);
         for event in [request.client.time_out, request.client.next_attempt].into_iter().flatten() {
             self.calendar.cancel(event);
@@ -154,8 +154,9 @@ impl World {
         let flight = self.requests.get_mut(id);
         flight.client.is_given_up = true;
         if flight.client.next_attempt.is_some() {
-            self.forget_call(id);
+            return self.forget_call(id);
         }
+        self.leave_queue(id);
     }
 
     /// Makes a record in the name of the caller of a request.
@@ -174,7 +175,7 @@ fn received(error: &ApiError) -> Received {
     match error.reason {
         Reason::ConnectionLost => Received::Lost(Lost::Reset),
         Reason::ConnectionRefused => Received::Lost(Lost::Refused),
-        Reason::DeadlineExceeded => Received::Lost(Lost::TimedOut),
+        Reason::DeadlineExceeded | Reason::Canceled => Received::Lost(Lost::TimedOut),
         _ => Received::Status { code: error.code(), retry_after_seconds: error.retry_after_seconds },
     }
 }

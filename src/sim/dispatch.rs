@@ -45,6 +45,9 @@ impl World {
             }
         }
         self.outbox = out;
+        if !self.endings.is_empty() {
+            self.ends_if_idle(process);
+        }
     }
 
     fn take_records(&mut self, process: ProcessIndex, component: ComponentIndex, out: &mut Outbox) {

@@ -95,8 +95,10 @@ impl World {
         }
     }
 
-    /// A process is over, and starts again after a while.
+    /// A process is over, and starts again after a while, unless it runs in a container: then its kubelet starts that anew.
     pub(super) fn process_exits(&mut self, process: ProcessIndex, back: Span, cause: Cause) {
+        // Without its lease it exits with 1.
+        self.hosted_exits(process, if self.is_ending(process) { 0 } else { 1 }, cause);
         self.process_stops(process, cause);
         let event = Event::ProcessStart { process, cause };
         self.calendar.schedule(self.calendar.now() + back.max(Span::ZERO), Nature::Work, event);

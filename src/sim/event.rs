@@ -71,6 +71,15 @@ pub enum Event {
         /// The record of what ended its work.
         cause: Cause,
     },
+    /// A process that was told to end has nothing in hand any more, or waits no longer.
+    ShutdownEnds {
+        /// The process.
+        process: ProcessIndex,
+        /// Its incarnation.
+        incarnation: u64,
+        /// The record of what told it to end.
+        cause: Cause,
+    },
     /// A process starts.
     ProcessStart {
         /// The process.

@@ -20,6 +20,9 @@ use super::world::{InFlight, Sender, World};
 use crate::apiserver::{WatchEvent, WatchId};
 use crate::client::process::Process;
 
+/// Exit code of a process that SIGKILL has ended.
+const KILLED: i32 = 137;
+
 /// The faults of a plan, before anything happened.
 pub(super) fn of_plan(plan: &Plan) -> Faults {
     let fault = |fault: &super::plan::FaultPlan| Fault {
@@ -160,8 +163,11 @@ impl World {
             }
             FaultAction::Stop { process, restart_after } => {
                 for target in self.addressed(process) {
-                    self.process_ends(target, fault.duration.unwrap_or(*restart_after), record);
+                    self.told_to_end(target, fault.duration.unwrap_or(*restart_after), record);
                 }
+            }
+            FaultAction::OomKill(victims) => {
+                (0..self.out_of_memory(victims, record)).for_each(|_| self.faults.note_strike(index));
             }
             FaultAction::Pause { process } => {
                 let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
@@ -251,6 +257,7 @@ impl World {
     /// A process stops, and starts again after a while unless another fault still keeps it down then.
     fn goes_down(&mut self, process: ProcessIndex, back: Span, cause: Cause) {
         self.strikes.down.push((process, self.calendar.now() + back));
+        self.hosted_exits(process, KILLED, cause);
         self.process_exits(process, back, cause);
     }
 

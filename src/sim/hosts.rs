@@ -166,6 +166,7 @@ impl World {
             Event::Resync { process, .. }
             | Event::Elector { process, .. }
             | Event::HookEnds { process, .. }
+            | Event::ShutdownEnds { process, .. }
             | Event::LoopsBegin { process, .. }
             | Event::HandlersCalled { process, .. }
             | Event::ProcessStart { process, .. } => Some(*process),

@@ -69,6 +69,8 @@ impl World {
             return;
         }
         self.note(cause, Some(process), Action::ProcessStop, None, "");
+        self.forget_ending(process);
+        self.forget_waiting(process);
         self.stop_acting(process);
         self.election_ends(process);
         let owner = &mut self.processes[process];

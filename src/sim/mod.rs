@@ -32,6 +32,7 @@ mod requests;
 pub mod resyncs;
 pub mod run;
 pub mod servers;
+mod shutdown;
 mod streams;
 #[cfg(test)]
 mod tests;

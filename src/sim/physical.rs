@@ -90,11 +90,14 @@ impl World {
             Some(words) => self.note_container(cause, &notice, words),
             None => cause,
         };
-        if matches!(notice.step, crate::component::ContainerStep::Stop { .. }) {
-            self.hosted_signal(&notice, cause);
-        }
+        let stop = matches!(notice.step, ContainerStep::Stop { .. }) && self.hosts_processes;
+        let span = if stop { self.hosted_stop(&notice, span) } else { span };
         let event = ContainerEvent { owner, notice, cause };
-        self.calendar.schedule(now + span, Nature::Work, Event::ContainerStep(Box::new(event)));
+        let signal = stop.then(|| event.clone());
+        let end = self.calendar.schedule(now + span, Nature::Work, Event::ContainerStep(Box::new(event)));
+        if let Some(signal) = signal {
+            self.hosted_signal(signal, end);
+        }
     }
 
     /// A step is over: the plant changes, and the kubelets may notice.
@@ -115,7 +118,7 @@ impl World {
         all.map(|container| &container.name).nth(notice.container as usize)
     }
 
-    fn note_container(&mut self, cause: Cause, notice: &ContainerNotice, words: &'static str) -> RecordId {
+    pub(super) fn note_container(&mut self, cause: Cause, notice: &ContainerNotice, words: &'static str) -> RecordId {
         let detail = match self.container_name(notice) {
             Some(name) => Detail::from(format!("{words} {name}")),
             None => Detail::Number(words, i64::from(notice.container)),

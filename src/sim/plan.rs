@@ -18,7 +18,7 @@ pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
     DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
     RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Trigger,
-    TriggerEvent, Verb, WatchEventType, WatchTarget,
+    TriggerEvent, Verb, Victims, WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 

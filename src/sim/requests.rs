@@ -175,7 +175,7 @@ impl World {
     pub(super) fn count(&mut self, request: &Request, result: &ApiResult, kind: Kind) {
         let code = match (result, request) {
             (Err(error), _) => error.code(),
-            (Ok(_), Request::Create(_) | Request::Bind { .. }) => 201,
+            (Ok(_), Request::Create(_) | Request::Bind { .. } | Request::Evict { .. }) => 201,
             (Ok(_), _) => 200,
         };
         *self.answers.entry((request.verb(), kind, code)).or_insert(0) += 1;
@@ -184,7 +184,9 @@ impl World {
                 if matches!(kind, Kind::Pod) {
                     match request {
                         Request::Create(_) => self.counters.pods_created += 1,
-                        Request::Delete { .. } if is_removed(answer, self) => self.counters.pods_deleted += 1,
+                        Request::Delete { .. } | Request::Evict { .. } if is_removed(answer, self) => {
+                            self.counters.pods_deleted += 1
+                        }
                         _ => {}
                     }
                 }
@@ -211,6 +213,7 @@ pub(super) fn action_of(request: &Request) -> Action {
         Request::Patch { .. } => Action::Patch,
         Request::Delete { .. } => Action::Delete,
         Request::Bind { .. } => Action::Bind,
+        Request::Evict { .. } => Action::Evict,
         Request::Scale { .. } => Action::Scale,
         Request::RenewLeases { .. } => Action::Renew,
     }

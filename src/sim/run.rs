@@ -135,6 +135,7 @@ impl World {
             Event::Resync { process, incarnation, kind } => self.resync(process, incarnation, kind),
             Event::Elector { process, incarnation, timer } => self.elector_fires(process, incarnation, timer),
             Event::HookEnds { process, incarnation, cause } => self.hook_ends(process, incarnation, cause),
+            Event::ShutdownEnds { process, incarnation, cause } => self.shutdown_ends(process, incarnation, cause),
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
             Event::CommitSlots => self.assign_slots(),
             Event::LoopsBegin { process, incarnation, cause } => self.loops_begin(process, incarnation, cause),

@@ -16,7 +16,7 @@ use crate::model::api::{ListVersion, Reason};
 use crate::model::{Answer, ApiError, ApiResult, Kind, Name, Request, Span, Time};
 
 use super::dispatch::REQUEST_LATENCY;
-use super::event::{Event, RequestId};
+use super::event::{Event, ProcessIndex, RequestId};
 use super::plan::{Plan, ProcessPlan};
 use super::world::{InFlight, World};
 
@@ -74,6 +74,8 @@ pub struct AtServer {
     pub server: u16,
     /// What it must give back; `None` before it was let in.
     pub ticket: Option<Ticket>,
+    /// It waits for a seat.
+    pub waits: bool,
     /// When it arrived.
     pub arrived_at: Time,
     /// What it asks, for metrics: the request itself is taken out when it takes effect.
@@ -200,7 +202,7 @@ impl World {
         let flight = self.requests.get_mut(id);
         let server = self.servers.of(flight.process);
         let asked = Some((flight.request.verb(), flight.request.kind()));
-        flight.at_server = AtServer { server, ticket: None, arrived_at: now, asked };
+        flight.at_server = AtServer { server, ticket: None, waits: false, arrived_at: now, asked };
         if self.servers.is_unlimited {
             return self.worked_on(id);
         }
@@ -211,8 +213,7 @@ impl World {
                 self.requests.get_mut(id).at_server.ticket = Some(ticket);
                 self.begin_work(id);
             }
-            // DIVERGES: it waits even when its client dies; upstream takes it out of its queue.
-            Decision::Wait => {}
+            Decision::Wait => self.requests.get_mut(id).at_server.waits = true,
             Decision::Refuse { retry_after_seconds, reason } => self.refuse(id, retry_after_seconds, reason),
         }
         self.look_after(server);
@@ -310,6 +311,32 @@ impl World {
         server.flow.finish(now, ticket, &mut server.woken);
     }
 
+    /// The connections of a dead process are closed: its requests that wait for a seat leave their queues.
+    pub(super) fn forget_waiting(&mut self, process: ProcessIndex) {
+        if self.servers.is_unlimited {
+            return;
+        }
+        let waits = |flight: &InFlight| flight.process == process && flight.at_server.waits;
+        let waiting: Vec<RequestId> =
+            self.requests.iter().filter(|(_, flight)| waits(flight)).map(|(id, _)| id).collect();
+        waiting.into_iter().for_each(|id| self.leave_queue(id));
+    }
+
+    /// A request of which nobody wants the answer any more leaves the queue that it waits in, if it does.
+    pub(super) fn leave_queue(&mut self, id: RequestId) {
+        let at_server = self.requests.get_mut(id).at_server;
+        if !at_server.waits {
+            return;
+        }
+        let now = self.calendar.now();
+        let server = &mut self.servers.all[usize::from(at_server.server)];
+        // One that has just got its seat is looked after next, and goes on.
+        if server.flow.cancel(now, id.0, &mut server.woken) {
+            self.forget_call(id);
+            self.look_after(at_server.server);
+        }
+    }
+
     /// An event of a server: work is done, or somebody has waited long enough.
     pub(super) fn server_wakes(&mut self, server: u16) {
         let now = self.calendar.now();
@@ -336,10 +363,12 @@ impl World {
                 break;
             }
             for (request, ticket) in woken.served {
-                self.requests.get_mut(RequestId(request)).at_server.ticket = Some(ticket);
+                let at_server = &mut self.requests.get_mut(RequestId(request)).at_server;
+                (at_server.ticket, at_server.waits) = (Some(ticket), false);
                 self.begin_work(RequestId(request));
             }
             for (request, retry_after_seconds) in woken.timed_out {
+                self.requests.get_mut(RequestId(request)).at_server.waits = false;
                 self.refuse(RequestId(request), retry_after_seconds, "time-out");
             }
             for request in ended.drain(..) {

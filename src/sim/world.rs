@@ -16,11 +16,13 @@ use super::client_calls::ClientCall;
 use super::election::Election;
 use super::event::{ComponentIndex, Event, ProcessIndex, RequestId};
 use super::faults::{Faults, Strikes};
+use super::hosted::Hosted;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::Transport;
 use super::plan::Plan;
 use super::servers::{AtServer, Servers};
+use super::shutdown::Ending;
 
 /// A world.
 #[derive(Clone)]
@@ -44,7 +46,9 @@ pub struct World {
     /// Whether any process of the plan runs in pods.
     pub(super) hosts_processes: bool,
     /// The processes that run in pods, by the pod's uid.
-    pub(super) hosted: Map<Uid, ProcessIndex>,
+    pub(super) hosted: Map<Uid, Hosted>,
+    /// Processes that were told to end and have something in hand.
+    pub(super) endings: Vec<Ending>,
     /// How requests and watch events travel in a recording.
     pub(super) transport: Option<Transport>,
     pub(super) requests: Requests,
@@ -207,6 +211,12 @@ impl Requests {
     pub fn remove(&mut self, id: RequestId) -> InFlight {
         self.free.push(id.0);
         self.slots[id.0 as usize].take().expect("an event names a request in flight")
+    }
+
+    /// All in flight.
+    pub fn iter(&self) -> impl Iterator<Item = (RequestId, &InFlight)> {
+        let number = |slot: usize| RequestId(u32::try_from(slot).expect("checked when it was taken in"));
+        self.slots.iter().enumerate().filter_map(move |(slot, request)| Some((number(slot), request.as_ref()?)))
     }
 
     /// How many are in flight.

@@ -6,7 +6,7 @@
 //! every request, without allocation and without an event of its own.
 //!
 //! Upstream: k8s.io/apiserver pkg/util/flowcontrol and pkg/server/filters, v1.36. Left out: schemas and levels that a
-//! user defines, cancellation of a request that waits when its client dies.
+//! user defines.
 
 mod borrowing;
 mod dealer;
@@ -118,6 +118,8 @@ pub struct LevelCounts {
     pub rejected_concurrency: u64,
     /// Requests refused after they had waited as long as they may, so far.
     pub rejected_time_out: u64,
+    /// Requests that left their queue because their client had gone, so far.
+    pub rejected_cancelled: u64,
     /// Requests that wait.
     pub waiting: u32,
     /// Requests that hold a seat.
@@ -135,6 +137,7 @@ impl LevelCounts {
         self.rejected_queue_full += other.rejected_queue_full;
         self.rejected_concurrency += other.rejected_concurrency;
         self.rejected_time_out += other.rejected_time_out;
+        self.rejected_cancelled += other.rejected_cancelled;
         self.waiting += other.waiting;
         self.executing += other.executing;
         self.seats_in_use += other.seats_in_use;
@@ -221,6 +224,16 @@ impl FlowControl {
     pub fn wake(&mut self, now: Time, woken: &mut Woken) {
         if let FlowControl::Fair(fair) = self {
             fair.wake(now, woken);
+        }
+    }
+
+    /// A request that waits is taken back, for its client has gone: whether it waited. What stood behind it may go.
+    ///
+    /// Upstream: pkg/util/flowcontrol/fairqueuing/queueset/queueset.go (`wait`), v1.36.
+    pub fn cancel(&mut self, now: Time, request: u32, woken: &mut Woken) -> bool {
+        match self {
+            FlowControl::Fair(fair) => fair.cancel(now, request, woken),
+            FlowControl::Off | FlowControl::InFlight(..) => false,
         }
     }
 
@@ -376,6 +389,17 @@ impl Fair {
         queues.release_lingering(now);
         queues.finish(now, seat);
         self.settle(now, level, woken);
+    }
+
+    fn cancel(&mut self, now: Time, request: u32, woken: &mut Woken) -> bool {
+        let has_it = |level: &mut Level| level.queues.waiting() > 0 && level.queues.cancel(now, request);
+        let Some(config) = LEVELS.iter().find(|config| has_it(&mut self.levels[config.name as usize])) else {
+            return false;
+        };
+        self.waiting -= 1;
+        self.levels[config.name as usize].counts.rejected_cancelled += 1;
+        self.settle(now, config.name, woken);
+        true
     }
 
     /// Serves whoever has room in a level.

@@ -376,6 +376,26 @@ impl QueueSet {
         }
     }
 
+    /// Takes a request that waits out, wherever it stands; whether it waited.
+    pub fn cancel(&mut self, now: Time, request: u32) -> bool {
+        let place = |queue: &Queue| queue.waiting.iter().position(|waiting| waiting.request == request);
+        let mut queues = self.queues.iter().enumerate();
+        let Some((index, place)) = queues.find_map(|(index, queue)| Some((index, place(queue)?))) else { return false };
+        self.sync(now);
+        let queue = &mut self.queues[index];
+        let gone = queue.waiting.remove(place).expect("it was just seen there");
+        queue.work -= gone.work();
+        queue.bound();
+        if !queue.is_active() {
+            self.active_queues -= 1;
+        }
+        self.waiting -= 1;
+        self.seats_waiting -= gone.width.max_seats();
+        // Who stood behind it has its own time.
+        self.line.retain(|(number, ..)| *number != gone.number);
+        true
+    }
+
     /// Moves the virtual time on.
     fn sync(&mut self, now: Time) {
         if now <= self.r_at {

@@ -396,6 +396,10 @@ impl Reconciler for Operator {
         }
     }
 
+    fn ignores_cancellation(&self) -> bool {
+        self.settings.shutdown.without_cancel
+    }
+
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
         let controller = [("controller", self.settings.name)];
         let counts = self.counts;

@@ -12,7 +12,8 @@ pub mod settings;
 
 pub use component::{Operator, State};
 pub use settings::{
-    Afterwards, ChildNames, Children, Count, ErrorBackoff, FailureRule, OperatorSettings, RequestSpec, StatusFields,
+    Afterwards, ChildNames, Children, Count, ErrorBackoff, FailureRule, OperatorSettings, RequestSpec, Shutdown,
+    StatusFields,
 };
 
 #[cfg(test)]

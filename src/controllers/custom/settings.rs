@@ -27,6 +27,19 @@ pub struct OperatorSettings {
     pub retry_delay: (Span, Span),
     /// Whether it waits for what it asked for before it counts its children again.
     pub expectations: bool,
+    /// How it ends when it is told to.
+    pub shutdown: Shutdown,
+}
+
+/// How an operator ends.
+///
+/// Upstream: sigs.k8s.io/controller-runtime pkg/manager/{manager,internal}.go (`GracefulShutdownTimeout`), v0.24.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shutdown {
+    /// How long it waits for reconciles under way.
+    pub timeout: Span,
+    /// Reconciles do not look at their context, which is cancelled: their requests go on.
+    pub without_cancel: bool,
 }
 
 /// A request of a reconcile.

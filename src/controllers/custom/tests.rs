@@ -34,6 +34,7 @@ fn settings(requests: Vec<RequestSpec>) -> OperatorSettings {
         error_backoff: None,
         retry_delay: (Span::from_milliseconds(5), Span::from_seconds(1000)),
         expectations: false,
+        shutdown: Shutdown { timeout: Span::from_seconds(30), without_cancel: false },
     }
 }
 

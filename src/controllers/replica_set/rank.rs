@@ -150,7 +150,7 @@ mod tests {
     fn restarted(mut pod: Pod, restart_count: i32) -> Pod {
         let state = ContainerState::Running { started_at: NOW };
         pod.status.containers =
-            vec![ContainerStatus { name: "c".into(), ready: true, restart_count, state, held: None }];
+            vec![ContainerStatus { name: "c".into(), ready: true, restart_count, state, last: None, held: None }];
         pod
     }
 
@@ -223,7 +223,7 @@ mod tests {
         with_sidecar.spec = Rc::new(crate::model::PodSpec { init_containers: vec![sidecar], ..Default::default() });
         let state = ContainerState::Running { started_at: NOW };
         with_sidecar.status.init_containers =
-            vec![ContainerStatus { name: "s".into(), ready: true, restart_count: 9, state, held: None }];
+            vec![ContainerStatus { name: "s".into(), ready: true, restart_count: 9, state, last: None, held: None }];
         assert_eq!(max_restarts(&with_sidecar), (2, 9));
         let pods = [Rc::new(restarted(pod("a"), 2)), Rc::new(with_sidecar)];
         assert_eq!(deletion_order(&pods, &[], NOW), [1, 0]);

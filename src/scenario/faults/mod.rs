@@ -43,7 +43,7 @@ pub(super) use processes::process_that;
 type Reader = fn(&Entry<'_>) -> Option<Read>;
 
 /// The words for what happens. A word of this list stands once in each fault.
-const ACTIONS: [(&str, Reader); 19] = [
+const ACTIONS: [(&str, Reader); 20] = [
     ("dropWatchEvents", watches::drop),
     ("duplicateWatchEvents", watches::duplicate),
     ("delayWatch", watches::delay),
@@ -61,6 +61,7 @@ const ACTIONS: [(&str, Reader); 19] = [
     ("crash", processes::crash),
     ("kill", processes::kill),
     ("restart", processes::restart),
+    ("oomKill", processes::oom_kill),
     ("pause", |entry| hosts(fault_hosts::pause(entry, true))),
     ("clock", |entry| hosts(fault_hosts::clock(entry))),
 ];

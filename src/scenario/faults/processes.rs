@@ -3,13 +3,14 @@
 use super::Read;
 use super::requests::{shown, slowness};
 use super::target::{self, given, words, written};
-use crate::model::Span;
+use crate::model::{Kind, Span};
 use crate::scenario::defaults;
 use crate::scenario::diagnostic::Code;
 use crate::scenario::entry::Entry;
 use crate::scenario::references;
 use crate::sim::plan::{
     ApiServerFault, Crash, CrashPoint, FaultAction, Occurrences, Partition, ProcessRef, Reconnect, RequestTarget,
+    Victims,
 };
 
 pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
@@ -34,6 +35,24 @@ fn ends(entry: &Entry<'_>, restart_after: Span) -> Option<(ProcessRef, Span)> {
     let given_time = given(fields.get("restartAfter"), Entry::duration);
     fields.finish();
     Some((whole_process(&of?)?, given_time?.unwrap_or(restart_after)))
+}
+
+/// A process that runs in pods, or an object that has pods.
+pub(super) fn oom_kill(entry: &Entry<'_>) -> Option<Read> {
+    let text = entry.text()?;
+    let name = text.split(['/', '#']).next().unwrap_or_default();
+    let victims = match entry.known.operators.iter().any(|operator| operator.name == name) {
+        true => Victims::Processes(whole_process(entry)?),
+        false => {
+            let object = references::object(entry)?;
+            if !matches!(object.kind, Kind::Deployment | Kind::ReplicaSet | Kind::Pod) {
+                entry.problem(Code::BadValue, format!("a {} has no pods", object.kind), None);
+                return None;
+            }
+            Victims::Pods(object.kind, object.namespace, object.name)
+        }
+    };
+    Read::new(FaultAction::OomKill(victims), format!("OOM kill {text}"))
 }
 
 fn whole_process(entry: &Entry<'_>) -> Option<ProcessRef> {

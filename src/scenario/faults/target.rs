@@ -161,12 +161,12 @@ fn check_exists(target: &RequestTarget, entry: Option<&Entry<'_>>) -> Option<()>
     let verbs: &[Verb] = match subresource {
         Subresource::Status => &[Verb::Update, Verb::Patch],
         Subresource::Scale => &[Verb::Update],
-        Subresource::Binding => &[Verb::Create],
+        Subresource::Binding | Subresource::Eviction => &[Verb::Create],
     };
     let kinds: &[Kind] = match subresource {
         Subresource::Status => &[Kind::Pod, Kind::Node, Kind::ReplicaSet, Kind::Deployment],
         Subresource::Scale => &[Kind::ReplicaSet, Kind::Deployment],
-        Subresource::Binding => &[Kind::Pod],
+        Subresource::Binding | Subresource::Eviction => &[Kind::Pod],
     };
     let word = subresource.as_str();
     if let Some(verb) = target.verb.filter(|verb| !verbs.contains(verb)) {

@@ -290,6 +290,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.operators[].reconcile.requeue",
         "After a success the object is queued again through the limiter (Requeue: true).",
     ),
+    (
+        "spec.operators[].reconcile.withoutCancel",
+        "Reconciles go on when their context is cancelled (context.WithoutCancel): their requests do not fail at SIGTERM.",
+    ),
     ("spec.operators[].maxConcurrentReconciles", "Workers; 1 if left out."),
     ("spec.operators[].queue", "controller-runtime's queue by `priority`, or client-go's `plain` one."),
     (
@@ -325,6 +329,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (
         "spec.operators[].client.timeout",
         "The longest that a request may take with all its attempts; none if left out, or with 0s.",
+    ),
+    (
+        "spec.operators[].gracefulShutdownTimeout",
+        "How long it waits for reconciles under way when it is told to end; 30s if left out, 0s not at all.",
     ),
     ("spec.operators[].replicas", "How many run; with more than one they elect who acts. 1 if left out."),
     ("spec.operators[].leaderElection", "How its replicas elect one of them."),
@@ -583,6 +591,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.faults[].restart", "A process loses everything in memory and starts again at once."),
     ("spec.faults[].restart.of", "Which process."),
     ("spec.faults[].restart.restartAfter", "From its end to its next start; 1s if left out."),
+    (
+        "spec.faults[].oomKill",
+        "The main containers of an operator's pods, or of an object's, are killed for want of memory (OOMKilled, exit 137).",
+    ),
     ("spec.faults[].pause", "The host of a process stands still; what should happen on it happens afterwards."),
     ("spec.faults[].clock", "The clock of a process' host is set, or runs apart."),
     ("spec.faults[].clock.of", "Whose clock."),

@@ -85,6 +85,7 @@ spec:
       - {object: database-4, probability: 0.5, from: 1m, until: 2m, error: connection refused, terminal: true}
       - {dependency: postgres, from: 1m, for: 2m}
       requeueAfter: 1m
+      withoutCancel: true
     maxConcurrentReconciles: 5
     queue: priority
     rateLimiter: {base: 5ms, max: 1000s, qps: 10, burst: 100}
@@ -93,6 +94,7 @@ spec:
     generationChangedPredicate: true
     expectations: true
     resync: 10h
+    gracefulShutdownTimeout: 30s
     client: {qps: 20, burst: 30, timeout: 10s}
     replicas: 2
     leaderElection: *election
@@ -142,6 +144,7 @@ spec:
   - {at: 1m, kill: {of: kubelet, restartAfter: 1s}}
   - {at: 1m, restart: kubelet}
   - {at: 1m, restart: {of: kubelet, restartAfter: 1s}}
+  - {at: 1m, oomKill: deployment/api}
   - {at: 1m, duration: 1m, pause: kube-scheduler/leader}
   - {at: 1m, clock: {of: kube-scheduler/leader, step: -1h, rate: 1.5, monotonic: false}}
   expect:

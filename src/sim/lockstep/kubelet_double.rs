@@ -183,6 +183,7 @@ fn status(pod: &Pod, phase: PodPhase, ready: bool, state: &ContainerState, at: T
         name: container.name.clone(),
         ready,
         restart_count: 0,
+        last: None,
         state: state.clone(),
         held: None,
     });
@@ -222,7 +223,7 @@ impl Component for KubeletDouble {
             Input::Delta(delta) => self.observe(&delta.change, ctx),
             Input::Timer { token } => self.due(token, ctx),
             Input::Reply { token, result } => self.answered(token, &result, ctx),
-            Input::Start | Input::Container(_) => {}
+            Input::Start | Input::Container(_) | Input::Cancel => {}
         }
     }
 

@@ -54,7 +54,7 @@ impl Component for OwnerDouble {
                     self.delete_dependents(&owner, ctx);
                 }
             }
-            Input::Start | Input::Reply { .. } | Input::Container(_) => {}
+            Input::Start | Input::Reply { .. } | Input::Container(_) | Input::Cancel => {}
         }
     }
 

@@ -144,7 +144,7 @@ impl Component for PodDouble {
         match input {
             Input::Delta(delta) => self.observe(&delta.change, ctx),
             Input::Timer { token } => self.due(token, ctx),
-            Input::Start | Input::Reply { .. } | Input::Container(_) => {}
+            Input::Start | Input::Reply { .. } | Input::Container(_) | Input::Cancel => {}
         }
     }
 

@@ -205,7 +205,7 @@ fn clients_of(plan: &Arc<Plan>, transport: &TransportPlan, process: ProcessIndex
 /// The verb as the recordings order it.
 fn verb(request: &Request) -> &'static str {
     match request {
-        Request::Create(_) | Request::Bind { .. } => "create",
+        Request::Create(_) | Request::Bind { .. } | Request::Evict { .. } => "create",
         Request::Delete { .. } => "delete",
         Request::Patch { .. } => "patch",
         Request::Get(_) | Request::List { .. } | Request::Watch { .. } => "get",

@@ -136,7 +136,7 @@ impl Component for UserDouble {
                 let request = self.request(&self.actions[token as usize].1);
                 ctx.out.request(request.expect("the plan's maker has read the objects"), 0);
             }
-            Input::Reply { .. } | Input::Container(_) => {}
+            Input::Reply { .. } | Input::Container(_) | Input::Cancel => {}
         }
     }
 

@@ -49,6 +49,11 @@ fn container_status(typed: &api::ContainerStatus, problems: &mut Problems) -> Co
         ready: typed.ready,
         restart_count: typed.restart_count,
         state: state(&typed.state.clone().unwrap_or_default(), problems),
+        last: typed
+            .last_state
+            .as_ref()
+            .filter(|last| last.terminated.is_some())
+            .map(|last| Box::new(state(last, problems))),
         held: held(typed, problems),
     }
 }

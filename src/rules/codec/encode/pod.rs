@@ -66,13 +66,26 @@ fn status(status: &PodStatus) -> Value {
 }
 
 fn container_status(status: &ContainerStatus) -> Value {
+    let mut value = json!({
+        "name": status.name.as_str(),
+        "ready": status.ready,
+        "restartCount": status.restart_count,
+        "state": container_state(&status.state),
+    });
+    if let Some(last) = &status.last {
+        value["lastState"] = container_state(last);
+    }
+    value
+}
+
+fn container_state(state: &ContainerState) -> Value {
     let mut inner = Map::new();
     let time = |inner: &mut Map<String, Value>, key: &str, at: Time| {
         if at != Time::default() {
             inner.insert(key.into(), json!(format_seconds(at)));
         }
     };
-    let state = match &status.state {
+    let state = match state {
         ContainerState::Waiting { reason } => {
             set_text(&mut inner, "reason", reason);
             "waiting"
@@ -89,10 +102,5 @@ fn container_status(status: &ContainerStatus) -> Value {
             "terminated"
         }
     };
-    json!({
-        "name": status.name.as_str(),
-        "ready": status.ready,
-        "restartCount": status.restart_count,
-        "state": {state: inner},
-    })
+    json!({state: inner})
 }
