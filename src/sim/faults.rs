@@ -167,7 +167,8 @@ impl World {
                 }
             }
             FaultAction::OomKill(victims) => {
-                (0..self.out_of_memory(victims, record)).for_each(|_| self.faults.note_strike(index));
+                (0..self.out_of_memory(victims, record))
+                    .for_each(|_| self.faults.note_strike(index, self.calendar.now()));
             }
             FaultAction::Pause { process } => {
                 let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
