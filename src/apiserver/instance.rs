@@ -324,10 +324,10 @@ impl ApiServer {
 
     /// The watch's next entry as its client will get it.
     pub fn peek_entry(&mut self, id: WatchId) -> Option<WatchEvent> {
-        self.next_entry(id)?;
+        let next = self.next_entry(id)?;
         let watch = self.watch(id)?;
         let entry = self.etcd.log_entry(watch.kind, watch.cursor)?;
-        watch::visible(entry, &watch.selector).map(|event_type| watch::event_of(entry, event_type))
+        Some(watch::event_of(entry, next.event_type))
     }
 
     /// The commit of the oldest change that has not reached a watch's client: on its way, or lost on it. For probes.
