@@ -42,8 +42,9 @@ pub use name::{FixedHash, Map, Name, Set};
 pub use node::{Namespace, Node, NodeImage, Taint};
 pub use object::Object;
 pub use pod::{
-    Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodPhase, PodSpec,
-    PodStatus, PodTemplate, Probe, PullPolicy, QosClass, RestartPolicy, TaintEffect, Toleration,
+    Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodAffinity,
+    PodAffinityTerm, PodPhase, PodSpec, PodStatus, PodTemplate, Probe, PullPolicy, QosClass, RestartPolicy, TaintEffect,
+    Toleration, TopologySpreadConstraint,
 };
 pub use record::{Action, Record};
 pub use resources::Resources;

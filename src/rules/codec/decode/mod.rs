@@ -4,6 +4,7 @@ mod custom;
 mod meta;
 mod node;
 mod pod;
+mod placement;
 mod pod_status;
 mod workload;
 
