@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Selector, Source, Time, find_condition};
+use super::{
+    Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Selector, Source, Time, find_condition,
+};
 
 /// A pod: a spec shared with all pods of its template, and the few values that change.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -3,9 +3,10 @@
 mod custom;
 mod meta;
 mod node;
-mod pod;
 mod placement;
+mod pod;
 mod pod_status;
+mod policy;
 mod workload;
 
 use std::rc::Rc;
@@ -91,6 +92,11 @@ fn decode_kind(kind: Kind, value: &Value, problems: &mut Problems) -> Option<Obj
         Kind::ReplicaSet => workload::replica_set(&typed(value, problems)?, value, source_of(value), problems)?.into(),
         Kind::Deployment => workload::deployment(&typed(value, problems)?, value, source_of(value), problems)?.into(),
         Kind::Lease => node::lease(&typed(value, problems)?, problems).into(),
+        Kind::Service => policy::service(&typed(value, problems)?, source_of(value), problems).into(),
+        Kind::PodDisruptionBudget => {
+            policy::disruption_budget(&typed(value, problems)?, source_of(value), problems).into()
+        }
+        Kind::PriorityClass => policy::priority_class(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }
