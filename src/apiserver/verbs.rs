@@ -465,7 +465,15 @@ fn reset_status(object: &mut Object) {
         }
         Object::Custom(custom) => Rc::make_mut(custom).status = Rc::new(Value::Null),
         // Nodes register with their status; the others have none.
-        Object::Node(_) | Object::Namespace(_) | Object::Event(_) | Object::Lease(_) => {}
+        Object::PodDisruptionBudget(budget) => {
+            Rc::make_mut(budget).status = crate::model::DisruptionStatus::default();
+        }
+        Object::Node(_)
+        | Object::Namespace(_)
+        | Object::Event(_)
+        | Object::Lease(_)
+        | Object::Service(_)
+        | Object::PriorityClass(_) => {}
     }
 }
 

@@ -28,6 +28,9 @@ pub fn header(kind: Kind, wide: bool) -> Vec<&'static str> {
         ),
         Kind::Namespace => (&["NAME", "STATUS", "AGE"], &[]),
         Kind::Lease => (&["NAME", "HOLDER", "AGE"], &[]),
+        Kind::Service => (&["NAME", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE"], &["SELECTOR"]),
+        Kind::PodDisruptionBudget => (&["NAME", "MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"], &[]),
+        Kind::PriorityClass => (&["NAME", "VALUE", "GLOBAL-DEFAULT", "AGE", "PREEMPTIONPOLICY"], &[]),
         Kind::Event if wide => (
             &["LAST SEEN", "TYPE", "REASON", "OBJECT", "SUBOBJECT", "SOURCE", "MESSAGE", "FIRST SEEN", "COUNT", "NAME"],
             &[],
@@ -66,6 +69,20 @@ pub fn row(kind: Kind, object: &Value, wide: bool, now: Time) -> Vec<String> {
         Kind::Node => node(object, name, age, wide),
         Kind::Namespace => vec![name, text(&object["status"]["phase"], ""), age],
         Kind::Lease => vec![name, text(&object["spec"]["holderIdentity"], ""), age],
+        Kind::Service => service(object, name, age, wide),
+        Kind::PodDisruptionBudget => {
+            let bound = |field: &str| match &object["spec"][field] {
+                Value::Null => "N/A".to_string(),
+                Value::String(text) => text.clone(),
+                number => number.to_string(),
+            };
+            let allowed = number(&object["status"]["disruptionsAllowed"]).to_string();
+            vec![name, bound("minAvailable"), bound("maxUnavailable"), allowed, age]
+        }
+        Kind::PriorityClass => {
+            let is_default = (object["globalDefault"] == true).to_string();
+            vec![name, number(&object["value"]).to_string(), is_default, age, text(&object["preemptionPolicy"], "")]
+        }
         Kind::Event => event(object, wide, now),
         Kind::Custom(_) => vec![name, age],
     }
@@ -92,6 +109,25 @@ fn pod(pod: &Value, name: String, age: String, wide: bool, now: Time) -> Vec<Str
             text(&status["nominatedNodeName"], NONE),
             gates,
         ]);
+    }
+    cells
+}
+
+/// Upstream: pkg/printers/internalversion/printers.go, `printService`, v1.36. No addresses are given out here.
+fn service(service: &Value, name: String, age: String, wide: bool) -> Vec<String> {
+    let spec = &service["spec"];
+    let ports = list(&spec["ports"]).iter().map(|port| {
+        let node = if port["nodePort"].is_null() { String::new() } else { format!(":{}", port["nodePort"]) };
+        format!("{}{node}/{}", port["port"], text(&port["protocol"], "TCP"))
+    });
+    let ports = ports.collect::<Vec<_>>().join(",");
+    let ports = if ports.is_empty() { NONE.to_string() } else { ports };
+    let cluster_ip = text(&spec["clusterIP"], NONE);
+    let mut cells = vec![name, text(&spec["type"], "ClusterIP"), cluster_ip, NONE.to_string(), ports, age];
+    if wide {
+        let pairs = spec["selector"].as_object().into_iter().flatten();
+        let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", text(value, ""))).collect();
+        cells.push(if pairs.is_empty() { NONE.to_string() } else { pairs.join(",") });
     }
     cells
 }

@@ -485,6 +485,7 @@ fn the_index_of_controllers_follows_the_owner() {
     let owned = |uid: &str| {
         let owner = OwnerReference {
             kind: Some(Kind::ReplicaSet),
+            foreign_kind: Name::EMPTY,
             name: Name::new("web"),
             uid: Name::new(uid),
             controller: true,

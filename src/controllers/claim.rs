@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::model::{Meta, Object, OwnerReference, Patch, Selector};
+use crate::model::{Meta, Name, Object, OwnerReference, Patch, Selector};
 
 /// What to do with an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,7 @@ pub fn classify(owner: &Meta, selector: &Selector, object: &Meta) -> Claim {
 pub fn controller_reference(owner: &Object) -> OwnerReference {
     OwnerReference {
         kind: Some(owner.kind()),
+        foreign_kind: Name::EMPTY,
         name: owner.meta().name.clone(),
         uid: owner.meta().uid.clone(),
         controller: true,
@@ -113,6 +114,7 @@ mod tests {
     fn owned_by(uid: &str, labels: Labels) -> Meta {
         let owner = OwnerReference {
             kind: Some(Kind::ReplicaSet),
+            foreign_kind: Name::EMPTY,
             name: "web".into(),
             uid: uid.into(),
             controller: true,

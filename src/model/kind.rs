@@ -22,6 +22,12 @@ pub enum Kind {
     Deployment,
     /// `coordination.k8s.io/v1/Lease`
     Lease,
+    /// `v1/Service`
+    Service,
+    /// `policy/v1/PodDisruptionBudget`
+    PodDisruptionBudget,
+    /// `scheduling.k8s.io/v1/PriorityClass`
+    PriorityClass,
     /// A kind of custom resource.
     Custom(CustomKind),
 }
@@ -50,6 +56,9 @@ const BUILT_IN_INFO: [KindInfo; Kind::BUILT_IN.len()] = [
     info("apps/v1", "ReplicaSet", "replicasets", &["replicaset", "rs"], true),
     info("apps/v1", "Deployment", "deployments", &["deployment", "deploy"], true),
     info("coordination.k8s.io/v1", "Lease", "leases", &["lease"], true),
+    info("v1", "Service", "services", &["service", "svc"], true),
+    info("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", &["poddisruptionbudget", "pdb"], true),
+    info("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", &["priorityclass", "pc"], false),
 ];
 
 const fn info(
@@ -64,8 +73,18 @@ const fn info(
 
 impl Kind {
     /// The kinds that are always there, in their order.
-    pub const BUILT_IN: [Kind; 7] =
-        [Kind::Namespace, Kind::Node, Kind::Pod, Kind::Event, Kind::ReplicaSet, Kind::Deployment, Kind::Lease];
+    pub const BUILT_IN: [Kind; 10] = [
+        Kind::Namespace,
+        Kind::Node,
+        Kind::Pod,
+        Kind::Event,
+        Kind::ReplicaSet,
+        Kind::Deployment,
+        Kind::Lease,
+        Kind::Service,
+        Kind::PodDisruptionBudget,
+        Kind::PriorityClass,
+    ];
 
     /// How many kinds there can be; tables indexed by [`Kind::index`] have this length.
     pub const COUNT: usize = Kind::BUILT_IN.len() + CustomKind::SLOTS;
@@ -80,6 +99,9 @@ impl Kind {
             Kind::ReplicaSet => 4,
             Kind::Deployment => 5,
             Kind::Lease => 6,
+            Kind::Service => 7,
+            Kind::PodDisruptionBudget => 8,
+            Kind::PriorityClass => 9,
             Kind::Custom(custom) => Kind::BUILT_IN.len() + custom.slot(),
         }
     }

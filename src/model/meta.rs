@@ -15,6 +15,8 @@ pub type Source = Option<Rc<Value>>;
 pub struct OwnerReference {
     /// Kind of the owner; `None` for kinds we do not hold.
     pub kind: Option<Kind>,
+    /// `apiVersion/kind` of an owner whose kind is not a built-in one; else empty.
+    pub foreign_kind: Name,
     /// Name of the owner.
     pub name: Name,
     /// Uid of the owner.
@@ -61,6 +63,16 @@ pub struct Meta {
     pub owners: Option<Rc<[OwnerReference]>>,
     /// `finalizers`.
     pub finalizers: Option<Rc<[Name]>>,
+}
+
+impl OwnerReference {
+    /// `apiVersion` and `kind`, as manifests write them.
+    pub fn api_version_and_kind(&self) -> (&str, &str) {
+        match self.kind {
+            Some(kind) => (kind.info().api_version, kind.info().name),
+            None => self.foreign_kind.as_str().rsplit_once('/').unwrap_or_default(),
+        }
+    }
 }
 
 impl Meta {

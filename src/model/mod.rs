@@ -1,6 +1,7 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
 //!
-//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`lease`], [`workload`], [`custom`],
+//! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`lease`], [`workload`], [`service`],
+//! [`policy`], [`custom`],
 //! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
 //! [`scheduling`] (what the scheduler thought), [`gates`] (feature gates).
 
@@ -21,9 +22,11 @@ pub mod name;
 pub mod node;
 pub mod object;
 pub mod pod;
+pub mod policy;
 pub mod record;
 pub mod resources;
 pub mod scheduling;
+pub mod service;
 pub mod time;
 pub mod workload;
 
@@ -44,11 +47,14 @@ pub use name::{FixedHash, Map, Name, Set};
 pub use node::{Namespace, Node, NodeImage, Taint};
 pub use object::Object;
 pub use pod::{
-    Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodPhase, PodSpec,
-    PodStatus, PodTemplate, Probe, PullPolicy, QosClass, RestartPolicy, TaintEffect, Toleration,
+    Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, NodeSelectorTerm, Pod, PodAffinity,
+    PodAffinityTerm, PodPhase, PodSpec, PodStatus, PodTemplate, Probe, PullPolicy, QosClass, RestartPolicy,
+    TaintEffect, Toleration, TopologySpreadConstraint,
 };
+pub use policy::{DisruptionStatus, PodDisruptionBudget, PriorityClass};
 pub use record::{Action, Record};
 pub use resources::Resources;
+pub use service::Service;
 pub use time::{Span, Time};
 pub use workload::{
     Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus,

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use super::{Custom, Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, ReplicaSet};
+use super::{
+    Custom, Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, PodDisruptionBudget, PriorityClass,
+    ReplicaSet, Service,
+};
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +24,12 @@ pub enum Object {
     Deployment(Rc<Deployment>),
     /// A lease.
     Lease(Rc<Lease>),
+    /// A Service.
+    Service(Rc<Service>),
+    /// A PodDisruptionBudget.
+    PodDisruptionBudget(Rc<PodDisruptionBudget>),
+    /// A PriorityClass.
+    PriorityClass(Rc<PriorityClass>),
     /// A custom resource.
     Custom(Rc<Custom>),
 }
@@ -35,6 +44,9 @@ macro_rules! per_variant {
             Object::ReplicaSet($inner) => $body,
             Object::Deployment($inner) => $body,
             Object::Lease($inner) => $body,
+            Object::Service($inner) => $body,
+            Object::PodDisruptionBudget($inner) => $body,
+            Object::PriorityClass($inner) => $body,
             Object::Custom($inner) => $body,
         }
     };
@@ -51,6 +63,9 @@ impl Object {
             Object::ReplicaSet(_) => Kind::ReplicaSet,
             Object::Deployment(_) => Kind::Deployment,
             Object::Lease(_) => Kind::Lease,
+            Object::Service(_) => Kind::Service,
+            Object::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
+            Object::PriorityClass(_) => Kind::PriorityClass,
             Object::Custom(custom) => Kind::Custom(custom.kind),
         }
     }
@@ -108,5 +123,8 @@ accessors! {
     as_replica_set, ReplicaSet, ReplicaSet;
     as_deployment, Deployment, Deployment;
     as_lease, Lease, Lease;
+    as_service, Service, Service;
+    as_disruption_budget, PodDisruptionBudget, PodDisruptionBudget;
+    as_priority_class, PriorityClass, PriorityClass;
     as_custom, Custom, Custom;
 }

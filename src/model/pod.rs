@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::{
-    Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Source, Time, find_condition, hash_json,
+    Condition, ConditionStatus, Labels, Meta, Name, Requirement, Resources, Selector, Source, Time, find_condition,
+    hash_json,
 };
 
 /// A pod: a spec shared with all pods of its template, and the few values that change.
@@ -38,10 +39,18 @@ pub struct PodSpec {
     pub node_selector: Labels,
     /// `affinity.nodeAffinity`.
     pub node_affinity: Option<NodeAffinity>,
+    /// `affinity.podAffinity`.
+    pub pod_affinity: PodAffinity,
+    /// `affinity.podAntiAffinity`.
+    pub pod_anti_affinity: PodAffinity,
+    /// `topologySpreadConstraints`.
+    pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
     /// `tolerations`, those added at admission included.
     pub tolerations: Vec<Toleration>,
     /// `priority`, resolved.
     pub priority: i32,
+    /// `preemptionPolicy: Never`: the pod waits and makes no room for itself.
+    pub never_preempts: bool,
     /// `priorityClassName`.
     pub priority_class_name: Name,
     /// `schedulerName`.
@@ -56,6 +65,8 @@ pub struct PodSpec {
     pub scheduling_gates: Vec<Name>,
     /// `readinessGates`: extra conditions that must be True for Ready.
     pub readiness_gates: Vec<Name>,
+    /// Images of `volumes[].image`.
+    pub image_volumes: Vec<Name>,
 }
 
 /// When containers are started again.
@@ -162,6 +173,60 @@ pub struct NodeSelectorTerm {
     pub match_expressions: Vec<Requirement>,
     /// On fields (`metadata.name`).
     pub match_fields: Vec<Requirement>,
+}
+
+/// `affinity.podAffinity` or `affinity.podAntiAffinity`: which pods should be near, or should not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PodAffinity {
+    /// Required terms, all of which must hold.
+    pub required: Vec<PodAffinityTerm>,
+    /// Preferred terms with weights 1..100.
+    pub preferred: Vec<(i32, PodAffinityTerm)>,
+}
+
+impl PodAffinity {
+    /// Whether it asks for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.required.is_empty() && self.preferred.is_empty()
+    }
+}
+
+/// A set of pods, and the node label whose equal values count as the same place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PodAffinityTerm {
+    /// `labelSelector`; `None` selects no pod.
+    pub selector: Option<Selector>,
+    /// `namespaces`; with an absent namespace selector and no names the pod's own namespace is meant.
+    pub namespaces: Vec<Name>,
+    /// `namespaceSelector`; an empty one selects all namespaces.
+    pub namespace_selector: Option<Selector>,
+    /// `topologyKey`.
+    pub topology_key: Name,
+    /// `matchLabelKeys`: the API server adds the pod's own values of these labels to the selector when the pod is created.
+    pub match_label_keys: Vec<Name>,
+    /// `mismatchLabelKeys`: the same, as values that must differ.
+    pub mismatch_label_keys: Vec<Name>,
+}
+
+/// One of `topologySpreadConstraints`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopologySpreadConstraint {
+    /// `maxSkew`.
+    pub max_skew: i32,
+    /// `topologyKey`.
+    pub topology_key: Name,
+    /// `whenUnsatisfiable: DoNotSchedule`; otherwise `ScheduleAnyway`.
+    pub is_required: bool,
+    /// `labelSelector`; `None` selects no pod.
+    pub selector: Option<Selector>,
+    /// `minDomains`.
+    pub min_domains: Option<i32>,
+    /// `nodeAffinityPolicy: Honor` (the default): nodes that the pod's node affinity excludes do not count.
+    pub honors_node_affinity: bool,
+    /// `nodeTaintsPolicy: Honor` (not the default): nodes with taints that the pod does not tolerate do not count.
+    pub honors_node_taints: bool,
+    /// `matchLabelKeys`, as for affinity terms.
+    pub match_label_keys: Vec<Name>,
 }
 
 /// Effect of a taint.

@@ -4,7 +4,10 @@
 
 use std::cell::RefCell;
 
-use k8s_openapi::api::{apps::v1 as apps, coordination::v1 as coordination, core::v1 as core};
+use k8s_openapi::api::{
+    apps::v1 as apps, coordination::v1 as coordination, core::v1 as core, policy::v1 as policy,
+    scheduling::v1 as scheduling,
+};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor,
@@ -27,6 +30,9 @@ pub fn unknown(kind: Kind, path: &[Option<&str>]) -> Option<(String, Vec<&'stati
         Kind::ReplicaSet => apps::ReplicaSet::deserialize(path).err(),
         Kind::Deployment => apps::Deployment::deserialize(path).err(),
         Kind::Lease => coordination::Lease::deserialize(path).err(),
+        Kind::Service => core::Service::deserialize(path).err(),
+        Kind::PodDisruptionBudget => policy::PodDisruptionBudget::deserialize(path).err(),
+        Kind::PriorityClass => scheduling::PriorityClass::deserialize(path).err(),
         #[allow(unreachable_patterns, reason = "kinds are added elsewhere; one that is not known here is not judged")]
         _ => None,
     };

@@ -106,7 +106,13 @@ pub fn fields(kind: Kind, manifest: &Value) -> Vec<Unmodelled> {
             pod_spec(&manifest["spec"]["template"]["spec"], "spec.template.spec", &mut found);
         }
         Kind::Node => below(manifest, "", NODE, &mut found),
-        Kind::Namespace | Kind::Event | Kind::Lease | Kind::Custom(_) => {}
+        Kind::Namespace
+        | Kind::Event
+        | Kind::Lease
+        | Kind::Service
+        | Kind::PodDisruptionBudget
+        | Kind::PriorityClass
+        | Kind::Custom(_) => {}
     }
     found
 }

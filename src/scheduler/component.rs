@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::cache::{Cache, Counted};
+use super::cache::{Cache, Counted, OwnerKey};
 use super::explain;
 use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
 use super::queue::queue::key_of;
@@ -24,8 +24,8 @@ use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
-    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Key, Kind, Name, Node, Object,
-    Patch, Pod, Request, Selector, Span, Time, find_condition,
+    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Key, Kind, Meta, Name, Node, Object,
+    Patch, Pod, ReplicaSet, Request, Selector, Span, Time, find_condition,
 };
 
 /// Timer: the cycle's computing is done.
@@ -148,10 +148,23 @@ impl Scheduler {
             }
             Change::Deleted { last: Object::Node(last), .. } => self.cache.remove_node(&last.meta.name),
             Change::Added(Object::ReplicaSet(set)) | Change::Updated { new: Object::ReplicaSet(set), .. } => {
-                self.cache.set_owner(&Object::ReplicaSet(set.clone()).key(), set.spec.selector.clone());
+                self.cache.selectors.set_owner(owner_key(&set), set.spec.selector.clone());
             }
             Change::Deleted { last: Object::ReplicaSet(last), .. } => {
-                self.cache.remove_owner(&Object::ReplicaSet(last).key());
+                self.cache.selectors.remove_owner(&owner_key(&last));
+            }
+            Change::Added(Object::Service(service)) | Change::Updated { new: Object::Service(service), .. } => {
+                let Meta { namespace, name, .. } = service.meta.clone();
+                self.cache.selectors.set_service(namespace, name, service.selector.clone());
+            }
+            Change::Deleted { last: Object::Service(last), .. } => {
+                self.cache.selectors.remove_service(&last.meta.namespace, &last.meta.name);
+            }
+            Change::Added(Object::Namespace(new)) | Change::Updated { new: Object::Namespace(new), .. } => {
+                self.cache.selectors.set_namespace(new.meta.name.clone(), new.meta.labels.clone());
+            }
+            Change::Deleted { last: Object::Namespace(last), .. } => {
+                self.cache.selectors.remove_namespace(&last.meta.name);
             }
             Change::Added(Object::Pod(pod)) => self.pod_added(&pod, ctx),
             Change::Updated { old: Object::Pod(old), new: Object::Pod(new) } => {
@@ -278,7 +291,7 @@ impl Scheduler {
                 ctx.out.record(Action::Schedule, Some(key.clone()), Detail::Number("attempt", occurrence as i64));
             ctx.out.set_cause(cause);
             let snapshot = self.cache.snapshot();
-            let result = schedule_pod(&self.profile, &queued.info, &snapshot, &mut self.search);
+            let result = schedule_pod(&self.profile, &queued.info, &snapshot, self.queue.nominator(), &mut self.search);
             if self.settings.explain.as_ref() == Some(&key) {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
@@ -465,6 +478,10 @@ impl Scheduler {
     }
 }
 
+fn owner_key(set: &ReplicaSet) -> OwnerKey {
+    (Name::from(Kind::ReplicaSet.as_str()), set.meta.namespace.clone(), set.meta.name.clone())
+}
+
 /// Says once which gates a pod waits for, and again when they are others.
 fn record_gates(before: &[Name], pod: &Pod, ctx: &mut Context<'_>) {
     let gates = &pod.spec.scheduling_gates;
@@ -528,6 +545,8 @@ impl Component for Scheduler {
             WatchSpec { kind: Kind::Pod, selector: pods, resync: HandlerResync::Never },
             WatchSpec { kind: Kind::Node, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
             WatchSpec { kind: Kind::ReplicaSet, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
+            WatchSpec { kind: Kind::Service, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
+            WatchSpec { kind: Kind::Namespace, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
         ]
     }
 

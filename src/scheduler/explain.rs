@@ -220,6 +220,7 @@ mod tests {
     use crate::scheduler::cache::Cache;
     use crate::scheduler::cache::testing::{bound, cluster, node, pod_with, sized_node, taint};
     use crate::scheduler::framework::{Profile, Version};
+    use crate::scheduler::queue::Nominator;
     use crate::scheduler::schedule_one::{Search, schedule_pod};
 
     const GIB: i64 = 1 << 30;
@@ -227,7 +228,7 @@ mod tests {
     fn explained(pod: Pod, cache: &mut Cache) -> SchedulingAttempt {
         let (profile, info) = (Profile::default_profile(Version::V1_36), PodInfo::new(Rc::new(pod)));
         let snapshot = cache.snapshot();
-        let outcome = schedule_pod(&profile, &info, &snapshot, &mut Search::default());
+        let outcome = schedule_pod(&profile, &info, &snapshot, &Nominator::default(), &mut Search::default());
         attempt(3, RecordId(7), &info, &snapshot, &outcome)
     }
 

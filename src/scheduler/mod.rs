@@ -12,6 +12,7 @@
 pub mod cache;
 pub mod component;
 pub mod explain;
+pub mod filters;
 pub mod framework;
 pub mod plugins;
 pub mod post_filter;

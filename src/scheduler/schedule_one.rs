@@ -1,14 +1,16 @@
 //! One scheduling attempt, pure: a pod and a snapshot in, a node or the reasons why not out.
 //!
 //! Upstream: pkg/scheduler/schedule_one.go, `schedulePod`, `findNodesThatFitPod`, `prioritizeNodes`, v1.36.
-//! Not modelled: the second filter pass with pods nominated to a node, extenders.
+//! Not modelled: extenders.
 
 use std::collections::BTreeMap;
 
 use super::cache::{NodeIndex, Snapshot};
-use super::framework::{Code, Filter, PodInfo, PreFilterResult, Profile, Status};
+use super::filters::{Filters, Narrowed};
+use super::framework::{PodInfo, Profile, Status};
 use super::post_filter;
-use crate::model::{Name, Set};
+use super::queue::Nominator;
+use crate::model::Name;
 
 /// Below this many nodes all are looked at; above, at least this many feasible ones are searched for.
 const MIN_FEASIBLE_NODES_TO_FIND: usize = 100;
@@ -133,12 +135,13 @@ pub fn schedule_pod(
     profile: &Profile,
     pod: &PodInfo,
     snapshot: &Snapshot<'_>,
+    nominated: &Nominator,
     search: &mut Search,
 ) -> Result<ScheduleResult, ScheduleError> {
     if snapshot.nodes().is_empty() {
         return Err(ScheduleError::NoNodes);
     }
-    let Feasibility { feasible, evaluated, diagnosis } = find_nodes_that_fit(profile, pod, snapshot, search);
+    let Feasibility { feasible, evaluated, diagnosis } = find_nodes_that_fit(profile, pod, snapshot, nominated, search);
     let result = |node: NodeIndex, feasible, scores, diagnosis| {
         Ok(ScheduleResult { node: snapshot.name(node).clone(), evaluated, feasible, scores, diagnosis })
     };
@@ -157,19 +160,22 @@ pub fn schedule_pod(
 }
 
 /// Filters nodes until enough are feasible.
+///
+/// `nominated` are the pods that were promised a node: who is not more important than they must leave them their room.
 pub fn find_nodes_that_fit(
     profile: &Profile,
     pod: &PodInfo,
     snapshot: &Snapshot<'_>,
+    nominated: &Nominator,
     search: &mut Search,
 ) -> Feasibility {
     let mut diagnosis = Diagnosis::default();
-    let Some((filters, names)) = run_pre_filters(profile, pod, snapshot, &mut diagnosis) else {
+    let Some(Narrowed { filters, names }) = Filters::of(profile, pod, snapshot, &mut diagnosis) else {
         return Feasibility { diagnosis, ..Feasibility::default() };
     };
-    if let Some(nominated) = snapshot.find(&pod.pod.status.nominated_node_name) {
+    if let Some(promised) = snapshot.find(&pod.pod.status.nominated_node_name) {
         // A nominated node that passes is taken without a look at the others.
-        let (feasible, _) = filter_nodes(&filters, snapshot, &[nominated], 0, 1, &mut Diagnosis::default());
+        let (feasible, _) = filters.search(snapshot, nominated, &[promised], 0, 1, &mut Diagnosis::default());
         if !feasible.is_empty() {
             return Feasibility { feasible, evaluated: 1, diagnosis };
         }
@@ -185,58 +191,9 @@ pub fn find_nodes_that_fit(
     diagnosis.excluded = snapshot.nodes().len() - nodes.len();
     let want = num_feasible_nodes_to_find(search.percentage_of_nodes_to_score, nodes.len());
     let start = search.next_start_node_index;
-    let (feasible, evaluated) = filter_nodes(&filters, snapshot, nodes, start, want, &mut diagnosis);
+    let (feasible, evaluated) = filters.search(snapshot, nominated, nodes, start, want, &mut diagnosis);
     search.next_start_node_index = (start + evaluated) % snapshot.nodes().len().max(1);
     Feasibility { feasible, evaluated, diagnosis }
-}
-
-/// The filters of an attempt with their plugins' names.
-type Filters<'a> = Vec<(&'static str, Box<dyn Filter + 'a>)>;
-
-/// Runs PreFilter; `None` when it rejects the pod. Otherwise the filters, and the node names if any plugin gave some.
-fn run_pre_filters<'a>(
-    profile: &'a Profile,
-    pod: &'a PodInfo,
-    snapshot: &Snapshot<'_>,
-    diagnosis: &mut Diagnosis,
-) -> Option<(Filters<'a>, Option<Set<Name>>)> {
-    let mut filters: Filters<'a> = Vec::with_capacity(profile.plugins.len());
-    let mut possible: Option<Set<Name>> = None;
-    for registered in &profile.plugins {
-        let plugin = registered.plugin.name();
-        match registered.plugin.pre_filter(pod, snapshot) {
-            PreFilterResult::Skip => {}
-            PreFilterResult::Filter(filter) => filters.push((plugin, filter)),
-            PreFilterResult::FilterAmong(filter, names) => {
-                filters.push((plugin, filter));
-                diagnosis.narrowed_by.push(plugin);
-                diagnosis.unschedulable_plugins.push(plugin);
-                let both = match possible.take() {
-                    None => names,
-                    Some(before) => before.into_iter().filter(|name| names.contains(name)).collect(),
-                };
-                if both.is_empty() {
-                    diagnosis.pre_filter = Some((plugin, Status::unresolvable(unsatisfied(&diagnosis.narrowed_by))));
-                    return None;
-                }
-                possible = Some(both);
-            }
-            PreFilterResult::Reject(status) => {
-                let is_final = status.code == Code::UnschedulableAndUnresolvable;
-                diagnosis.unschedulable_plugins.push(plugin);
-                diagnosis.pre_filter = Some((plugin, status));
-                if is_final {
-                    break;
-                }
-            }
-        }
-    }
-    diagnosis.pre_filter.is_none().then_some((filters, possible))
-}
-
-/// The text for pods whose plugins name no node in common.
-fn unsatisfied(plugins: &[&'static str]) -> String {
-    format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", plugins.join(" "))
 }
 
 /// How many feasible nodes end the search.
@@ -249,37 +206,6 @@ fn num_feasible_nodes_to_find(percentage: u32, nodes: usize) -> usize {
         percentage => percentage.min(100) as usize,
     };
     (nodes * percentage / 100).max(MIN_FEASIBLE_NODES_TO_FIND)
-}
-
-/// Looks at nodes round-robin from `start` until `want` have passed; returns those and how many were looked at.
-///
-/// As many nodes as are still wanted go through all filters together: never more than looking at them singly would.
-fn filter_nodes(
-    filters: &Filters<'_>,
-    snapshot: &Snapshot<'_>,
-    nodes: &[NodeIndex],
-    start: usize,
-    want: usize,
-    diagnosis: &mut Diagnosis,
-) -> (Vec<NodeIndex>, usize) {
-    let mut feasible = Vec::with_capacity(want);
-    let mut chunk = Vec::with_capacity(want);
-    let mut evaluated = 0;
-    while evaluated < nodes.len() && feasible.len() < want {
-        let take = (want - feasible.len()).min(nodes.len() - evaluated);
-        chunk.extend((evaluated..evaluated + take).map(|offset| nodes[(start + offset) % nodes.len()]));
-        evaluated += take;
-        for (plugin, filter) in filters {
-            let before = diagnosis.rejected.len();
-            let rejected = &mut diagnosis.rejected;
-            filter.filter_slice(snapshot, &mut chunk, &mut |node, status| rejected.push((node, plugin, status)));
-            if diagnosis.rejected.len() > before && !diagnosis.unschedulable_plugins.contains(plugin) {
-                diagnosis.unschedulable_plugins.push(plugin);
-            }
-        }
-        feasible.append(&mut chunk);
-    }
-    (feasible, evaluated)
 }
 
 /// Scores nodes: PreScore, Score, NormalizeScore, weights, sum.
@@ -359,7 +285,8 @@ mod tests {
 
     fn attempt(pod: Pod, cache: &mut Cache) -> Result<ScheduleResult, ScheduleError> {
         let profile = Profile::default_profile(Version::V1_36);
-        schedule_pod(&profile, &PodInfo::new(Rc::new(pod)), &cache.snapshot(), &mut Search::default())
+        let nominated = Nominator::default();
+        schedule_pod(&profile, &PodInfo::new(Rc::new(pod)), &cache.snapshot(), &nominated, &mut Search::default())
     }
 
     fn message(pod: Pod, cache: &mut Cache) -> String {
@@ -494,14 +421,14 @@ mod tests {
         let info = PodInfo::new(Rc::new(pod_with("p", 100, 0)));
         let snapshot = cache.snapshot();
         let mut search = Search { next_start_node_index: 10, percentage_of_nodes_to_score: 40 };
-        let found = find_nodes_that_fit(&profile, &info, &snapshot, &mut search);
+        let found = find_nodes_that_fit(&profile, &info, &snapshot, &Nominator::default(), &mut search);
         // Only 100 of 150 are open; the last to be looked at would be 9, which is cordoned: 149 are enough, 10 + 149 = 9 mod 150.
         assert_eq!((found.feasible.len(), found.evaluated, search.next_start_node_index), (100, 149, 9));
         assert_eq!(snapshot.name(found.feasible[0]).as_str(), "n010");
         // Without cordoned nodes the search ends after 100: 9 + 100 = 109, then 109 + 100 - 150 = 59.
         let mut cache = cluster((0..150).map(|n| node(&format!("n{n:03}"))), []);
         for next in [109, 59] {
-            let found = find_nodes_that_fit(&profile, &info, &cache.snapshot(), &mut search);
+            let found = find_nodes_that_fit(&profile, &info, &cache.snapshot(), &Nominator::default(), &mut search);
             assert_eq!((found.feasible.len(), found.evaluated, search.next_start_node_index), (100, 100, next));
         }
     }

@@ -89,7 +89,12 @@ fn describe(object: &Object, instant: &Instant, show_events: bool) -> String {
         Object::ReplicaSet(set) => workload::replica_set(set, &value, instant, &mut sheet),
         Object::Node(node) => node::describe(node, &value, instant, &mut sheet),
         Object::Namespace(_) => namespace(&value, &mut sheet),
-        Object::Event(_) | Object::Lease(_) | Object::Custom(_) => any(&value, &mut sheet),
+        Object::Event(_)
+        | Object::Lease(_)
+        | Object::Service(_)
+        | Object::PodDisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::Custom(_) => any(&value, &mut sheet),
     }
     if show_events && !matches!(object.kind(), Kind::Event | Kind::Namespace) {
         let key = object.key();

@@ -72,7 +72,13 @@ impl Selection {
             Kind::Node => &["spec.unschedulable"],
             Kind::Namespace => &["status.phase"],
             Kind::Event => EVENT,
-            Kind::ReplicaSet | Kind::Deployment | Kind::Lease | Kind::Custom(_) => &[],
+            Kind::Service => &["spec.clusterIP", "spec.type"],
+            Kind::ReplicaSet
+            | Kind::Deployment
+            | Kind::Lease
+            | Kind::PodDisruptionBudget
+            | Kind::PriorityClass
+            | Kind::Custom(_) => &[],
         };
         for (field, _, _) in &self.fields {
             if !COMMON.contains(&field.as_str()) && !own.contains(&field.as_str()) {

@@ -278,6 +278,7 @@ fn new_child(prototype: &Object, owner: &Rc<Custom>, name: NewChild) -> Object {
     let mut child = prototype.clone();
     let reference = OwnerReference {
         kind: Some(owner.object_kind()),
+        foreign_kind: Name::EMPTY,
         name: owner.meta.name.clone(),
         uid: owner.meta.uid.clone(),
         controller: true,

@@ -49,6 +49,7 @@ fn deployment(replicas: i32) -> Deployment {
 fn replica_set(name: &str, image: &str, replicas: i32, available: i32) -> ReplicaSet {
     let owner = OwnerReference {
         kind: Some(Kind::Deployment),
+        foreign_kind: crate::model::Name::EMPTY,
         name: "web".into(),
         uid: "d1".into(),
         controller: true,

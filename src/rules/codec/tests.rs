@@ -152,7 +152,19 @@ fn what_is_encoded_decodes_to_the_same() {
     replica_set["spec"]["template"]["metadata"]["labels"]["pod-template-hash"] = json!("abc");
     replica_set["status"] =
         json!({"replicas": 3, "readyReplicas": 1, "observedGeneration": 2, "terminatingReplicas": 0});
-    for manifest in [deployment(), replica_set, pod(), node(), lease, event, namespace] {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": "50%"},
+        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2,
+                   "disruptedPods": {"web-1": "2026-01-01T00:00:05Z"}}});
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"},
+        "value": 1000, "globalDefault": true, "preemptionPolicy": "Never"});
+    let owned = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "default",
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u1", "controller": true}]},
+        "spec": {"containers": [{"name": "db", "image": "db"}]}});
+    for manifest in [deployment(), replica_set, pod(), node(), lease, event, namespace, service, budget, class, owned] {
         let object = decode(&manifest).unwrap();
         let encoded = encode(&object);
         let again = decode(&encoded).unwrap();
@@ -171,6 +183,9 @@ fn without_source(object: &Object) -> Object {
         Object::ReplicaSet(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Deployment(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Custom(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::Service(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::PodDisruptionBudget(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::PriorityClass(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Event(_) | Object::Lease(_) => {}
     }
     object

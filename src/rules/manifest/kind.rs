@@ -109,6 +109,9 @@ impl ManifestKind {
             Kind::ReplicaSet => ReplicaSet,
             Kind::Deployment => Deployment,
             Kind::Lease => Lease,
+            Kind::Service => Service,
+            Kind::PodDisruptionBudget => PodDisruptionBudget,
+            Kind::PriorityClass => PriorityClass,
             Kind::Custom(_) => return None,
         })
     }

@@ -7,8 +7,10 @@
 
 use std::rc::Rc;
 
+use super::node_row::{NodeRow, NodeSums};
+use super::selectors::Selectors;
 use super::zones::{NodeTree, zone_of};
-use crate::model::{Key, Map, Name, Node, Pod, Selector, Uid};
+use crate::model::{Map, Name, Node, Pod, Uid};
 use crate::scheduler::framework::PodInfo;
 use crate::scheduler::framework::pod_info::Amounts;
 use crate::scheduler::plugins::node_resources_fit::allocatable_amounts;
@@ -16,28 +18,6 @@ use crate::scheduler::plugins::node_resources_fit::allocatable_amounts;
 /// The place of a node in the cache; good until the next change of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeIndex(pub u32);
-
-/// What a node gives and what is taken, by the indexes of [`crate::scheduler::framework::pod_info`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct NodeSums {
-    /// Allocatable.
-    pub allocatable: Amounts,
-    /// Requests of its pods, and their number.
-    pub requested: Amounts,
-    /// CPU and memory with assumed amounts for containers that name none.
-    pub nonzero: [i64; 2],
-}
-
-/// The rest of what is known about a node.
-#[derive(Clone, Debug)]
-pub(super) struct NodeRow {
-    pub(super) name: Name,
-    /// `None` while only pods on it are known.
-    pub(super) node: Option<Rc<Node>>,
-    pub(super) pods: Vec<Rc<PodInfo>>,
-    /// Extended resources requested by its pods, sorted by name.
-    pub(super) extended_requested: Vec<(Name, i64)>,
-}
 
 /// A pod on a node.
 #[derive(Clone, Debug)]
@@ -61,8 +41,8 @@ pub struct Cache {
     pub(super) order_is_stale: bool,
     free: Vec<NodeIndex>,
     tree: NodeTree,
-    /// What the owners of pods select.
-    pub(super) owners: Map<Key, Rc<Selector>>,
+    /// What Services and the owners of pods select, and labels of namespaces.
+    pub selectors: Selectors,
 }
 
 impl Cache {
@@ -97,16 +77,6 @@ impl Cache {
         self.free_if_unused(index);
     }
 
-    /// An owner of pods is new, or changed.
-    pub fn set_owner(&mut self, key: &Key, selector: Rc<Selector>) {
-        self.owners.insert(key.clone(), selector);
-    }
-
-    /// An owner of pods is gone.
-    pub fn remove_owner(&mut self, key: &Key) {
-        self.owners.swap_remove(key);
-    }
-
     /// A bound pod is new or was seen bound: confirms an assumed one, on whichever node it is.
     pub fn add_pod(&mut self, pod: &Rc<Pod>) {
         self.remove_pod(&pod.meta.uid);
@@ -124,7 +94,7 @@ impl Cache {
             return self.add_pod(pod);
         }
         let cached = self.pods.get_mut(&pod.meta.uid).expect("it was found above");
-        let info = Rc::new(PodInfo { pod: pod.clone(), requests: cached.info.requests.clone() });
+        let info = Rc::new(cached.info.with_pod(pod.clone()));
         let before = std::mem::replace(&mut cached.info, info.clone());
         let on_node = &mut self.rows[cached.node.0 as usize].pods;
         if let Some(place) = on_node.iter_mut().find(|other| Rc::ptr_eq(other, &before)) {
@@ -137,10 +107,8 @@ impl Cache {
         // The order of `pods` shows nowhere.
         let cached = self.pods.swap_remove(uid)?;
         if cached.counted {
-            self.add_requests(cached.node, &cached.info, -1);
-            // Nor does the order of pods on a node.
-            let on_node = &mut self.rows[cached.node.0 as usize].pods;
-            on_node.retain(|other| !Rc::ptr_eq(other, &cached.info));
+            let at = cached.node.0 as usize;
+            self.rows[at].remove_pod(&mut self.sums[at], &cached.info);
         }
         self.free_if_unused(cached.node);
         Some(cached.info)
@@ -155,8 +123,8 @@ impl Cache {
     pub(super) fn place(&mut self, info: Rc<PodInfo>, node: &Name, assumed: bool, counted: bool) {
         let node = self.index_for(node);
         if counted {
-            self.add_requests(node, &info, 1);
-            self.rows[node.0 as usize].pods.push(info.clone());
+            let at = node.0 as usize;
+            self.rows[at].add_pod(&mut self.sums[at], info.clone());
         }
         self.pods.insert(info.pod.meta.uid.clone(), CachedPod { node, info, assumed, counted });
     }
@@ -171,7 +139,7 @@ impl Cache {
         if let Some(index) = self.by_name.get(name) {
             return *index;
         }
-        let row = NodeRow { name: name.clone(), node: None, pods: Vec::new(), extended_requested: Vec::new() };
+        let row = NodeRow::new(name.clone());
         let index = match self.free.pop() {
             Some(index) => {
                 self.rows[index.0 as usize] = row;
@@ -197,23 +165,6 @@ impl Cache {
         if !self.pods.values().any(|cached| cached.node == index) {
             self.by_name.swap_remove(&row.name);
             self.free.push(index);
-        }
-    }
-
-    fn add_requests(&mut self, node: NodeIndex, info: &PodInfo, sign: i64) {
-        let sums = &mut self.sums[node.0 as usize];
-        for (sum, amount) in sums.requested.iter_mut().zip(info.requests.amounts) {
-            *sum += sign * amount;
-        }
-        for (sum, amount) in sums.nonzero.iter_mut().zip(info.requests.nonzero) {
-            *sum += sign * amount;
-        }
-        let extended = &mut self.rows[node.0 as usize].extended_requested;
-        for (name, amount) in &info.requests.extended {
-            match extended.binary_search_by(|(other, _)| other.cmp(name)) {
-                Ok(at) => extended[at].1 += sign * amount,
-                Err(at) => extended.insert(at, (name.clone(), sign * amount)),
-            }
         }
     }
 }

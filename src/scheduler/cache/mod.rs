@@ -5,11 +5,15 @@
 pub mod assume;
 #[allow(clippy::module_inception)]
 pub mod cache;
+pub mod node_row;
+pub mod selectors;
 pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod testing;
 mod zones;
 
 pub use assume::{AssumeError, Counted};
-pub use cache::{Cache, NodeIndex, NodeSums};
+pub use cache::{Cache, NodeIndex};
+pub use node_row::{NodeSums, Overlay};
+pub use selectors::{OwnerKey, Selectors};
 pub use snapshot::Snapshot;

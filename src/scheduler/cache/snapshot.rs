@@ -4,10 +4,12 @@
 
 use std::rc::Rc;
 
-use super::cache::NodeRow;
+use super::node_row::{NodeRow, Overlay};
+use super::selectors::Selectors;
 use super::{Cache, NodeIndex, NodeSums};
-use crate::model::{Key, Map, Name, Node, Pod, Selector};
+use crate::model::{Map, Name, Node};
 use crate::scheduler::framework::PodInfo;
+use crate::scheduler::framework::pod_info::HostPort;
 
 /// The nodes and what is on them.
 #[derive(Clone, Copy)]
@@ -16,7 +18,8 @@ pub struct Snapshot<'a> {
     sums: &'a [NodeSums],
     order: &'a [NodeIndex],
     by_name: &'a Map<Name, NodeIndex>,
-    owners: &'a Map<Key, Rc<Selector>>,
+    selectors: &'a Selectors,
+    overlay: Option<&'a Overlay>,
 }
 
 impl Cache {
@@ -28,47 +31,69 @@ impl Cache {
             sums: &self.sums,
             order: &self.order,
             by_name: &self.by_name,
-            owners: &self.owners,
+            selectors: &self.selectors,
+            overlay: None,
         }
     }
 }
 
 impl<'a> Snapshot<'a> {
+    /// The same, with one node as it would be.
+    pub fn under<'b>(&self, overlay: &'b Overlay) -> Snapshot<'b>
+    where
+        'a: 'b,
+    {
+        Snapshot { overlay: Some(overlay), ..*self }
+    }
+
     /// The nodes, zones interleaved.
     pub fn nodes(&self) -> &'a [NodeIndex] {
         self.order
     }
 
+    pub(super) fn row(&self, index: NodeIndex) -> &'a NodeRow {
+        match self.overlay {
+            Some(overlay) if overlay.index == index => &overlay.row,
+            _ => &self.rows[index.0 as usize],
+        }
+    }
+
     /// The node object.
     pub fn node(&self, index: NodeIndex) -> &'a Node {
-        self.rows[index.0 as usize].node.as_ref().expect("a snapshot lists nodes that have an object")
+        self.row(index).node.as_ref().expect("a snapshot lists nodes that have an object")
     }
 
     /// The node's name.
     pub fn name(&self, index: NodeIndex) -> &'a Name {
-        &self.rows[index.0 as usize].name
+        &self.row(index).name
     }
 
     /// What the node gives and what is taken.
     pub fn sums(&self, index: NodeIndex) -> &'a NodeSums {
-        &self.sums[index.0 as usize]
+        match self.overlay {
+            Some(overlay) if overlay.index == index => &overlay.sums,
+            _ => &self.sums[index.0 as usize],
+        }
     }
 
     /// Extended resources requested on the node, sorted by name.
     pub fn extended_requested(&self, index: NodeIndex) -> &'a [(Name, i64)] {
-        &self.rows[index.0 as usize].extended_requested
+        &self.row(index).extended_requested
     }
 
     /// Its pods, assumed ones included, in no order that means anything.
     pub fn pods(&self, index: NodeIndex) -> &'a [Rc<PodInfo>] {
-        &self.rows[index.0 as usize].pods
+        &self.row(index).pods
     }
 
-    /// What the ReplicaSet that controls the pod selects, if it is known.
-    pub fn owner_selector(&self, pod: &Pod) -> Option<&'a Selector> {
-        let owner = pod.meta.controller()?;
-        let key = Key { kind: owner.kind?, namespace: pod.meta.namespace.clone(), name: owner.name.clone() };
-        self.owners.get(&key).map(|selector| &**selector)
+    /// Host ports that the node's pods take.
+    pub fn used_ports(&self, index: NodeIndex) -> &'a [HostPort] {
+        &self.row(index).used_ports
+    }
+
+    /// What Services and the owners of pods select, and labels of namespaces.
+    pub fn selectors(&self) -> &'a Selectors {
+        self.selectors
     }
 
     /// The node with this name.

@@ -53,12 +53,22 @@ pub enum PreFilterResult<'a> {
 }
 
 /// Filter: whether the pod may run on a node.
+///
+/// What PreFilter counted over the whole cluster lies in the filter; what it reads of the node itself comes from the snapshot,
+/// which may show the node with other pods ([`Snapshot::under`]). A filter of the first sort has a [`fork`](Filter::fork).
 pub trait Filter {
     /// Whether the node passes.
     ///
     /// # Errors
     /// Why it does not.
     fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status>;
+
+    /// A copy that can be told of pods that come and go in a dry run; `None` when the filter remembers nothing of other pods.
+    ///
+    /// Upstream: `PreFilterExtensions`.
+    fn fork(&self) -> Option<Box<dyn ForkedFilter + '_>> {
+        None
+    }
 
     /// Keeps the nodes that pass, in order, and reports the others.
     fn filter_slice(
@@ -75,6 +85,14 @@ pub trait Filter {
             }
         });
     }
+}
+
+/// A filter in a dry run: as PreFilter would have made it with these pods there, or not.
+pub trait ForkedFilter: Filter {
+    /// `other` is on `node` now.
+    fn add_pod(&mut self, snapshot: &Snapshot<'_>, other: &PodInfo, node: NodeIndex);
+    /// `other` is no longer on `node`.
+    fn remove_pod(&mut self, snapshot: &Snapshot<'_>, other: &PodInfo, node: NodeIndex);
 }
 
 /// Score: how well feasible nodes suit the pod.

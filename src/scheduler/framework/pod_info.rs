@@ -19,6 +19,19 @@ pub const PODS: usize = 3;
 /// Amounts by the indexes above.
 pub type Amounts = [i64; 4];
 
+/// A port of the node that a pod takes.
+///
+/// Upstream: pkg/scheduler/framework/types.go, `HostPortInfo`, v1.36.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostPort {
+    /// Address; all of them when it is `0.0.0.0`.
+    pub ip: Name,
+    /// Protocol.
+    pub protocol: Name,
+    /// Number.
+    pub port: i32,
+}
+
 /// What a pod takes from its node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Requests {
@@ -67,12 +80,35 @@ pub struct PodInfo {
     pub pod: Rc<Pod>,
     /// What it takes.
     pub requests: Requests,
+    /// Host ports of its containers and sidecars.
+    pub host_ports: Vec<HostPort>,
 }
 
 impl PodInfo {
     /// Computes what the pod takes.
     pub fn new(pod: Rc<Pod>) -> PodInfo {
-        let requests = Requests::of(&pod);
-        PodInfo { pod, requests }
+        let (requests, host_ports) = (Requests::of(&pod), host_ports(&pod));
+        PodInfo { pod, requests, host_ports }
     }
+
+    /// The same with a newer version of the pod, whose spec has not changed.
+    pub fn with_pod(&self, pod: Rc<Pod>) -> PodInfo {
+        PodInfo { pod, requests: self.requests.clone(), host_ports: self.host_ports.clone() }
+    }
+}
+
+/// The ports of the node that a pod takes.
+///
+/// Upstream: pkg/scheduler/util/utils.go, `GetHostPorts`, and `HostPortInfo.sanitize`, v1.36: no address means all of them,
+/// no protocol TCP; ports of plain init containers do not count.
+fn host_ports(pod: &Pod) -> Vec<HostPort> {
+    let sidecars = pod.spec.init_containers.iter().filter(|container| container.is_sidecar);
+    let ports = pod.spec.containers.iter().chain(sidecars).flat_map(|container| &container.ports);
+    let or = |text: &Name, default: &'static str| if text.is_empty() { Name::from(default) } else { text.clone() };
+    let taken = ports.filter(|port| port.host_port > 0).map(|port| HostPort {
+        ip: or(&port.host_ip, "0.0.0.0"),
+        protocol: or(&port.protocol, "TCP"),
+        port: port.host_port,
+    });
+    taken.collect()
 }

@@ -31,10 +31,10 @@ impl Plugin for PodTopologySpread {
         snapshot: &Snapshot<'_>,
         nodes: &[NodeIndex],
     ) -> Option<Box<dyn Score + 'a>> {
-        if has_own_constraints(&pod.pod) {
+        if !pod.pod.spec.topology_spread_constraints.is_empty() {
             return None;
         }
-        let selector = snapshot.owner_selector(&pod.pod)?.clone();
+        let selector = snapshot.selectors().default_selector(&pod.pod)?;
         let namespace = pod.pod.meta.namespace.clone();
         let zones = zones(&selector, &namespace, snapshot, nodes);
         // The label's absence is a domain of its own when domains are counted.
@@ -42,11 +42,6 @@ impl Plugin for PodTopologySpread {
         domains += usize::from(nodes.iter().any(|node| zone(snapshot, *node).is_none()));
         Some(Box::new(Spread { selector, namespace, zones, zone_weight: weight(domains) }))
     }
-}
-
-fn has_own_constraints(pod: &Pod) -> bool {
-    let constraints = pod.source.as_ref().and_then(|source| source.pointer("/spec/topologySpreadConstraints"));
-    constraints.and_then(serde_json::Value::as_array).is_some_and(|constraints| !constraints.is_empty())
 }
 
 /// A domain's pods weigh the more the more domains there are.
@@ -129,7 +124,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::model::{Key, Kind, Labels, Node, OwnerReference};
+    use crate::model::{Kind, Labels, Node, OwnerReference};
     use crate::scheduler::cache::Cache;
     use crate::scheduler::cache::testing::{cluster, node, pod};
     use crate::scheduler::plugins::testing::scores;
@@ -147,6 +142,7 @@ mod tests {
         pod.node_name = on.into();
         pod.meta.owners = Some(Rc::new([OwnerReference {
             kind: Some(Kind::ReplicaSet),
+            foreign_kind: Name::EMPTY,
             name: "web".into(),
             uid: "u1".into(),
             controller: true,
@@ -157,7 +153,7 @@ mod tests {
 
     fn with_owner(mut cache: Cache) -> Cache {
         let selector = Selector::from_labels(&Labels::default().with("app", "web"));
-        cache.set_owner(&Key::new(Kind::ReplicaSet, "default", "web"), Rc::new(selector));
+        cache.selectors.set_owner(("ReplicaSet".into(), "default".into(), "web".into()), Rc::new(selector));
         cache
     }
 

@@ -4,9 +4,11 @@
 
 pub mod active;
 pub mod backoff;
+pub mod nominator;
 #[allow(clippy::module_inception)]
 pub mod queue;
 pub mod unschedulable;
 
 pub use backoff::BackoffSettings;
+pub use nominator::Nominator;
 pub use queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::active::{ActiveQueue, active_key};
 use super::backoff::{BackoffQueue, BackoffSettings};
+use super::nominator::Nominator;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
 use crate::model::{Cause, Key, Kind, Pod, Time, Uid};
@@ -89,6 +90,7 @@ pub struct SchedulingQueue {
     backoff: BackoffQueue,
     pool: UnschedulablePods,
     in_flight: Option<InFlight>,
+    nominator: Nominator,
     profile: Rc<Profile>,
     next_sequence: u64,
 }
@@ -101,9 +103,15 @@ impl SchedulingQueue {
             backoff: BackoffQueue::new(backoff),
             pool: UnschedulablePods::default(),
             in_flight: None,
+            nominator: Nominator::default(),
             profile,
             next_sequence: 0,
         }
+    }
+
+    /// Pods that were promised a node.
+    pub fn nominator(&self) -> &Nominator {
+        &self.nominator
     }
 
     /// A pod is new.
@@ -337,7 +345,7 @@ impl SchedulingQueue {
 /// Takes the newer version of a pod; requests are computed anew only when its spec changed.
 fn set_pod(queued: &mut QueuedPodInfo, pod: &Rc<Pod>) {
     let info = match Rc::ptr_eq(&queued.info.pod.spec, &pod.spec) {
-        true => PodInfo { pod: pod.clone(), requests: queued.info.requests.clone() },
+        true => queued.info.with_pod(pod.clone()),
         false => PodInfo::new(pod.clone()),
     };
     queued.info = Rc::new(info);

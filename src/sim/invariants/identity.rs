@@ -43,6 +43,7 @@ mod tests {
     fn pod(node: &str, owners: &[(Kind, bool)]) -> Pod {
         let owner = |(kind, controller): &(Kind, bool)| OwnerReference {
             kind: Some(*kind),
+            foreign_kind: Name::EMPTY,
             name: Name::new("web"),
             uid: Name::new("u0"),
             controller: *controller,

@@ -15,6 +15,7 @@ use kubesim::model::{Node, Object, Pod};
 use kubesim::rules::codec;
 use kubesim::scheduler::cache::{Cache, Snapshot};
 use kubesim::scheduler::framework::{PodInfo, Profile, Version};
+use kubesim::scheduler::queue::Nominator;
 use kubesim::scheduler::schedule_one::{Search, find_nodes_that_fit, prioritize_nodes, schedule_pod};
 
 /// Plugins of the default profile that are not here, and what each gives every node when nothing in a case concerns it. A
@@ -80,7 +81,7 @@ fn filters(
     mut search: Search,
     expected: &Value,
 ) -> Result<(), Disagreement> {
-    let found = find_nodes_that_fit(profile, pod, snapshot, &mut search);
+    let found = find_nodes_that_fit(profile, pod, snapshot, &Nominator::default(), &mut search);
     let rejected = &found.diagnosis.pre_filter;
     let pre_filter = rejected.as_ref().map(
         |(plugin, status)| json!({"ok": false, "plugin": plugin, "code": status.code.as_str(), "reasons": sorted(&status.reasons)}),
@@ -130,7 +131,7 @@ fn choice(
     mut search: Search,
     expected: &Value,
 ) -> Result<(), Disagreement> {
-    match schedule_pod(profile, pod, snapshot, &mut search) {
+    match schedule_pod(profile, pod, snapshot, &Nominator::default(), &mut search) {
         Ok(result) => {
             compare("result", field(expected, "result")?, &json!("scheduled"), 0.0)?;
             let best = list(expected, "best")?;

@@ -114,7 +114,13 @@ impl Script {
     /// Attempts until nothing can be popped. Each takes no time, and then a millisecond passes.
     fn attempt_all(&mut self) {
         while let Some(queued) = self.queue.pop(self.now) {
-            let outcome = schedule_pod(&self.profile, &queued.info, &self.cache.snapshot(), &mut self.search);
+            let outcome = schedule_pod(
+                &self.profile,
+                &queued.info,
+                &self.cache.snapshot(),
+                self.queue.nominator(),
+                &mut self.search,
+            );
             let uid = queued.uid().to_string();
             let mut told = json!({"at": self.seconds(), "pod": uid, "attempt": queued.attempts});
             match outcome {

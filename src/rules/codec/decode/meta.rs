@@ -49,12 +49,21 @@ pub fn meta(kind: Kind, metadata: &api::ObjectMeta, problems: &mut Problems) -> 
 fn owners(references: &[api::OwnerReference]) -> Option<std::rc::Rc<[OwnerReference]>> {
     let owner = |reference: &api::OwnerReference| OwnerReference {
         kind: Kind::from_manifest(&reference.api_version, &reference.kind),
+        foreign_kind: foreign_kind(&reference.api_version, &reference.kind),
         name: Name::new(&reference.name),
         uid: Name::new(&reference.uid),
         controller: reference.controller.unwrap_or(false),
         block_owner_deletion: reference.block_owner_deletion.unwrap_or(false),
     };
     (!references.is_empty()).then(|| references.iter().map(owner).collect())
+}
+
+/// The kind of an owner that is of no built-in kind.
+fn foreign_kind(api_version: &str, kind: &str) -> Name {
+    match Kind::from_manifest(api_version, kind) {
+        Some(_) => Name::EMPTY,
+        None => Name::from(format!("{api_version}/{kind}")),
+    }
 }
 
 /// Gives owners of custom kinds their kind, which typing does not know.

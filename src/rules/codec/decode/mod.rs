@@ -3,8 +3,10 @@
 mod custom;
 mod meta;
 mod node;
+mod placement;
 mod pod;
 mod pod_status;
+mod policy;
 mod workload;
 
 use std::rc::Rc;
@@ -118,6 +120,11 @@ fn decode_kind(kind: Kind, value: &mut Value, problems: &mut Problems) -> Option
             workload::deployment(&typed, value, source_of(value), problems)?.into()
         }
         Kind::Lease => node::lease(&typed(value, problems)?, problems).into(),
+        Kind::Service => policy::service(&typed(value, problems)?, source_of(value), problems).into(),
+        Kind::PodDisruptionBudget => {
+            policy::disruption_budget(&typed(value, problems)?, source_of(value), problems).into()
+        }
+        Kind::PriorityClass => policy::priority_class(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }

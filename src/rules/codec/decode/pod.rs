@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::meta::{labels, meta, name, resources};
-use super::{Problems, pod_status};
+use super::{Problems, placement, pod_status};
 use crate::model::{
     Container, ContainerPort, Kind, Labels, Name, NodeAffinity, NodeSelectorTerm, Operator, Pod, PodSpec, PodTemplate,
     Probe, PullPolicy, Requirement, Resources, RestartPolicy, Source, TaintEffect, Toleration,
@@ -106,6 +106,7 @@ fn pod_spec(spec: &api::PodSpec, path: &str, problems: &mut Problems) -> PodSpec
     let pod_limits = level.map(|level| pod_level(level.limits.as_ref(), "limits"));
     let overhead = spec.overhead.as_ref().map(|list| resources(Some(list), &format!("{path}.overhead"), problems));
     let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let image_volumes = spec.volumes.iter().flatten().filter_map(|volume| volume.image.as_ref());
     let gates = spec.scheduling_gates.iter().flatten().map(|gate| Name::new(&gate.name));
     let mut result = PodSpec {
         init_containers,
@@ -115,8 +116,12 @@ fn pod_spec(spec: &api::PodSpec, path: &str, problems: &mut Problems) -> PodSpec
         overhead,
         node_selector: labels(spec.node_selector.as_ref()),
         node_affinity: affinity.map(|affinity| node_affinity(affinity, path, problems)),
+        pod_affinity: placement::pod_affinity(spec.affinity.as_ref(), path, problems),
+        pod_anti_affinity: placement::pod_anti_affinity(spec.affinity.as_ref(), path, problems),
+        topology_spread_constraints: placement::topology_spread_constraints(spec, path, problems),
         tolerations: tolerations(spec.tolerations.as_deref().unwrap_or_default(), path, problems),
         priority: spec.priority.unwrap_or(0),
+        never_preempts: spec.preemption_policy.as_deref() == Some("Never"),
         priority_class_name: name(spec.priority_class_name.as_deref()),
         scheduler_name: name(spec.scheduler_name.as_deref()),
         restart_policy: restart_policy(spec.restart_policy.as_deref(), path, problems),
@@ -124,6 +129,7 @@ fn pod_spec(spec: &api::PodSpec, path: &str, problems: &mut Problems) -> PodSpec
         host_network: spec.host_network.unwrap_or(false),
         scheduling_gates: gates.collect(),
         readiness_gates: spec.readiness_gates.iter().flatten().map(|gate| Name::new(&gate.condition_type)).collect(),
+        image_volumes: image_volumes.map(|image| name(image.reference.as_deref())).collect(),
     };
     default_pod_level_requests(&mut result);
     result

@@ -2,6 +2,7 @@
 //! wrote it with the values that change laid over it.
 
 mod pod;
+mod policy;
 mod workload;
 
 use serde_json::{Map, Value, json};
@@ -25,6 +26,9 @@ pub fn encode(object: &Object) -> Value {
         Object::ReplicaSet(replica_set) => workload::replica_set(replica_set),
         Object::Deployment(deployment) => workload::deployment(deployment),
         Object::Lease(lease) => encode_lease(lease),
+        Object::Service(service) => policy::service(service),
+        Object::PodDisruptionBudget(budget) => policy::disruption_budget(budget),
+        Object::PriorityClass(class) => policy::priority_class(class),
         Object::Custom(custom) => encode_custom(custom),
     };
     value["apiVersion"] = json!(info.api_version);
@@ -73,10 +77,10 @@ fn metadata(meta: &Meta) -> Value {
 }
 
 fn owner(owner: &OwnerReference) -> Value {
-    let info = owner.kind.map(crate::model::Kind::info);
+    let (api_version, kind) = owner.api_version_and_kind();
     let mut value = json!({
-        "apiVersion": info.map_or("", |info| info.api_version),
-        "kind": info.map_or("", |info| info.name),
+        "apiVersion": api_version,
+        "kind": kind,
         "name": owner.name.as_str(),
         "uid": owner.uid.as_str(),
     });
