@@ -50,7 +50,7 @@ impl World<'_> {
 
     /// The settings of all components; what contradicts itself becomes a problem.
     pub(super) fn settings(&self, notices: &mut Vec<String>) -> AllSettings {
-        for config in self.input.configs.iter().filter(|config| component_config::component(config).is_none()) {
+        for config in self.configs.iter().filter(|config| component_config::component(config).is_none()) {
             component_config::read(config, self.problems);
         }
         AllSettings {
@@ -131,7 +131,7 @@ impl World<'_> {
 
     /// The component's configuration file.
     fn config_of(&self, table: FlagTable) -> Option<Settings> {
-        let mut found = self.input.configs.iter().filter(|config| component_config::component(config) == Some(table));
+        let mut found = self.configs.iter().filter(|config| component_config::component(config) == Some(table));
         let first = found.next()?;
         let place = |config: &super::yaml::Document| config.problem(Code::Contradiction, "kind", Part::Value, "");
         for other in found {

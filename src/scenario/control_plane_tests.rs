@@ -160,7 +160,7 @@ fn a_scheduler_file_takes_the_place_of_flags_but_for_leader_election() {
     assert_eq!(
         read("election", &[SCENARIO, &flags, CONFIG, file]).unwrap_err(),
         [
-            "E0005 12:33 leaderElection.leaseDuration: the lease duration (4s) must be greater than the renew deadline (5s)"
+            "E0005 12:33 leaderElection.leaseDuration: the lease duration (4s) must be greater than the renew deadline (5s) (raise the lease duration, or lower the renew deadline; usual are 15s and 10s)"
         ]
     );
     let loaded = good("missing", &[SCENARIO, &flags.replace("deadline=5s", "deadline=9s")]);
@@ -184,9 +184,9 @@ fn election_flags_must_fit_together() {
         read("flags", &[&with("--leader-elect-lease-duration=10s, --leader-elect-retry-period=9s")]).unwrap_err(),
         [
             "E0016 5:46 spec.controlPlane.controllerManager.flags[0]: the lease duration (10s) must be greater than the renew \
-             deadline (10s)",
+             deadline (10s) (raise the lease duration, or lower the renew deadline; usual are 15s and 10s)",
             "E0016 5:81 spec.controlPlane.controllerManager.flags[1]: the renew deadline (10s) must be greater than 1.2 times \
-             the retry period (9s), which is 10.8s",
+             the retry period (9s), which is 10.8s (raise the renew deadline, or lower the retry period; usual are 10s and 2s)",
         ]
     );
     assert_eq!(
@@ -306,4 +306,117 @@ fn static_pods_of_three_hosts_are_three_of_each() {
     let same = static_pod("kube-scheduler", "x:v1.36.0", "kube-scheduler");
     let problems = read("hosts-same", &[SCENARIO, &same, &same]).unwrap_err();
     assert!(problems[0].ends_with("; pods of several hosts are called kube-scheduler-HOST)"), "{problems:?}");
+}
+
+/// What people write wrongly: each mistake says what is wanted, and what to do.
+#[test]
+fn mistakes_in_flags_say_the_way_out() {
+    let mistakes = [
+        ("--kube-api-qps=0", "--kube-api-qps must be a number other than zero (negative for no limit), not `0`"),
+        ("--kube-api-burst=-3", "--kube-api-burst must be a whole number above zero, not `-3`"),
+        ("--concurrent-gc-syncs=1.0", "--concurrent-gc-syncs must be a whole number above zero, not `1.0`"),
+        (
+            "--concurrent-gc-syncs=99999999999",
+            "--concurrent-gc-syncs must be a whole number of at most 2147483647, not `99999999999`",
+        ),
+        ("--concurent-gc-syncs=3", "no flag `--concurent-gc-syncs` (did you mean `--concurrent-gc-syncs`?)"),
+        ("concurrent-gc-syncs=3", "no flag `concurrent-gc-syncs` (did you mean `--concurrent-gc-syncs`?)"),
+        (
+            "--max-requests-inflight=3",
+            "no flag `--max-requests-inflight` (it is a flag of kube-apiserver: spec.controlPlane.apiServer.flags)",
+        ),
+        ("''", "must be a flag, not an empty text (write --flag=value)"),
+        ("--min-resync-period=5", "must be a duration such as 12h or 5m (missing unit in duration), not `5`"),
+        ("--min-resync-period=", "--min-resync-period must be a duration such as 12h or 5m, not an empty text"),
+        ("--leader-elect=maybe", "--leader-elect must be true or false, not `maybe`"),
+        (
+            "--leader-elect-resource-name=",
+            "must be a name of lower-case letters, digits, `-` and `.`, not an empty text",
+        ),
+        (
+            "--leader-elect-resource-name=My_Lock",
+            "must be a name of lower-case letters, digits, `-` and `.`, not `My_Lock`",
+        ),
+        ("--kube-api-burst=3 --kube-api-qps=4", "not `3 --kube-api-qps=4` (each flag is an item of its own)"),
+        ("--feature-gates=WatchListClient", "has no value (write WatchListClient=true or WatchListClient=false)"),
+        (
+            "--feature-gates=WatchListClient=true AllBeta=true",
+            "not `true AllBeta=true` (gates are separated by commas)",
+        ),
+        (
+            "--leader-elect-lease-duration=9s",
+            "must be greater than the renew deadline (10s) (raise the lease duration, or lower the renew deadline; usual are 15s and 10s)",
+        ),
+        (
+            "--leader-elect-retry-period=9s",
+            "the retry period (9s), which is 10.8s (raise the renew deadline, or lower the retry period; usual are 10s and 2s)",
+        ),
+    ];
+    for (flag, expected) in mistakes {
+        let flag = if flag.starts_with('\'') { flag.to_string() } else { format!("'{flag}'") };
+        let text = format!("{SCENARIO}  controlPlane: {{controllerManager: {{flags: [{flag}]}}}}\n");
+        let problems = read("mistakes", &[&text]).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].ends_with(expected), "{flag}: {problems:?}");
+        assert!(problems[0].contains(" 5:46 spec.controlPlane.controllerManager.flags[0]: "), "{flag}: {problems:?}");
+    }
+    let text = format!("{SCENARIO}  controlPlane: {{scheduler: {{flags: --v=2}}}}\n");
+    let problems = read("no-list", &[&text]).unwrap_err();
+    assert!(problems[0].contains("flags: must be a list of flags, not \"--v=2\" (for example [\"--kube-api-qps=20\""));
+    let twice = format!("{SCENARIO}  controlPlane: {{scheduler: {{flags: [--kube-api-qps=1, --kube-api-qps=7]}}}}\n");
+    let loaded = good("flag-twice", &[&twice]);
+    assert_eq!((limit(&loaded.plans[0], 1), loaded.notices.len()), ((7.0, 100), 1), "{:?}", loaded.notices);
+}
+
+/// Flags and fields of configuration files are set by their path, wherever they stand.
+#[test]
+fn settings_of_components_are_set_by_path() {
+    let file = "percentageOfNodesToScore: 40\n";
+    let manager =
+        "---\napiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
+    let pod = static_pod("kube-controller-manager-a", "x:v1.36.0", "kube-controller-manager, --kube-api-qps=3");
+    let load = |test: &str, parts: &[&str], path: &str, value: &str| {
+        let folder = Folder::new(test, &[("s.yaml", &parts.concat())]);
+        let set = vec![(path.to_string(), value.to_string())];
+        let loaded = folder.load("s.yaml", &Overrides { set, ..Overrides::default() });
+        loaded.map_err(|problems| {
+            let line = |p: &super::Diagnostic| {
+                format!("{} {}: {}", p.location(), p.message, p.help.clone().unwrap_or_default())
+            };
+            problems.iter().map(line).collect::<Vec<_>>().join("\n")
+        })
+    };
+    let flag = "controlPlane.controllerManager.flags.concurrent-deployment-syncs";
+    let long = format!("spec.{flag}");
+    for (test, path) in [("set-flag", flag), ("set-flag-long", long.as_str())] {
+        assert_eq!(workers(&load(test, &[SCENARIO], path, "10").unwrap().plans[0]), 10);
+        // A static Pod has the flags: they are set there.
+        let plan = &load(test, &[SCENARIO, &pod], path, "11").unwrap().plans[0];
+        assert_eq!((workers(plan), limit(plan, 0)), (11, (3.0, 30)));
+    }
+    let field = "KubeControllerManagerConfiguration:deploymentController.concurrentDeploymentSyncs";
+    assert_eq!(workers(&load("set-file", &[SCENARIO, manager], field, "12").unwrap().plans[0]), 12);
+    let score = "kubeschedulerconfiguration:percentageOfNodesToScore";
+    let plan = &load("set-score", &[SCENARIO, CONFIG, file], score, "7").unwrap().plans[0];
+    let ComponentPlan::Scheduler(scheduler) = &plan.processes[1].components[0] else { panic!("a scheduler") };
+    assert_eq!(scheduler.percentage_of_nodes_to_score, 7);
+    for (test, parts, path, expected) in [
+        ("set-no-file", [SCENARIO, ""], score, "no file is a KubeSchedulerConfiguration: add one to the files"),
+        ("set-typo", [SCENARIO, CONFIG], "KubeSchedulerConfiguration:percentage", "unknown field `percentage`"),
+        (
+            "set-component",
+            [SCENARIO, ""],
+            "kube-scheduler:qps",
+            "its flags are set by spec.controlPlane.scheduler.flags.NAME, fields of its file by KubeSchedulerConfiguration:FIELD",
+        ),
+        ("set-nowhere", [SCENARIO, ""], "flags.x", "or with the kind of a configuration file"),
+        ("set-value", [SCENARIO, ""], flag, "--concurrent-deployment-syncs must be a whole number above zero, not `x`"),
+    ] {
+        let found = load(test, &parts, path, "x").err().unwrap_or_default();
+        assert!(found.contains(expected) && found.contains("--set:1:1"), "{path}: {found}");
+    }
+    // A sweep takes the same paths.
+    let sweep = format!("{SCENARIO}  sweep: {{grid: {{{flag}: [1, 2], '{score}': [10, 20]}}}}\n");
+    assert!(load("set-sweep", &[&sweep, CONFIG, file], &long, "10").is_ok());
+    let problems = load("set-sweep-wrong", &[&sweep], &long, "10").unwrap_err();
+    assert!(problems.contains("no file is a KubeSchedulerConfiguration"), "{problems}");
 }

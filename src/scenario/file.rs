@@ -280,6 +280,15 @@ fn control_plane(mut fields: Fields<'_>, version: KubernetesVersion) -> ControlP
 /// `flags` of a component; an empty list says nothing.
 fn flags(fields: &mut Fields<'_>, table: FlagTable, version: KubernetesVersion) -> Option<Listed> {
     let list = fields.get("flags")?;
+    if !list.value.is_array() {
+        let message = format!("must be a list of flags, not {}", super::entry::shown(list.value));
+        list.problem(
+            Code::BadValue,
+            message,
+            Some("for example [\"--kube-api-qps=20\", \"--kube-api-burst=30\"]".into()),
+        );
+        return None;
+    }
     let items = list.items();
     let is_empty = items.is_empty();
     let settings = Reader { table, version, written_for: None, groups_notices: false }.read(items);

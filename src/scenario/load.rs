@@ -271,7 +271,12 @@ fn gather(documents: Vec<Document>, first_file: &Path, overrides: &Overrides, pr
         let problem = match parse_value(text) {
             Ok(value) => {
                 let setting = Setting { path: path.clone(), value, source, mark };
-                set::apply(&setting, &mut input.scenario, &mut input.manifests.list).err().map(|problem| *problem)
+                let documents = set::Settable {
+                    scenario: &mut input.scenario,
+                    manifests: &mut input.manifests.list,
+                    configs: &mut input.configs,
+                };
+                set::apply(&setting, documents).err().map(|problem| *problem)
             }
             Err(why) => {
                 let message = format!("the value cannot be read: {why}");
@@ -409,8 +414,10 @@ impl Worlds<'_> {
     pub fn plan(&self, name: &str, settings: &[Setting], is_first: bool) -> Plan {
         let mut scenario = self.input.scenario.clone();
         let mut manifests = self.input.manifests.list.clone();
+        let mut configs = self.input.configs.clone();
         for setting in settings {
-            if let Err(problem) = set::apply(setting, &mut scenario, &mut manifests) {
+            let documents = set::Settable { scenario: &mut scenario, manifests: &mut manifests, configs: &mut configs };
+            if let Err(problem) = set::apply(setting, documents) {
                 self.problems.borrow_mut().push(*problem);
             }
         }
@@ -428,6 +435,7 @@ impl Worlds<'_> {
             file,
             manifests,
             static_pods,
+            configs,
             problems: self.problems,
             applied: &self.applied,
         };
@@ -437,7 +445,7 @@ impl Worlds<'_> {
     /// A sweep that cannot run is a mistake whoever reads the file: every value is tried at one point, of long lists the
     /// first ones. Gives a notice.
     fn try_sweep(&self, sweep: &Sweep, written: &Document, name: &str) -> String {
-        let problems = sweep.check_paths(written, &self.input.manifests.list);
+        let problems = sweep.check_paths(written, &self.input.manifests.list, &self.input.configs);
         if problems.is_empty() {
             for point in sweep.points_with_every_value().take(VALUES_TRIED) {
                 self.plan(name, &sweep.settings(point, written), false);

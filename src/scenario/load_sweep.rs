@@ -61,7 +61,7 @@ pub fn load_sweep(
     };
     sweep.replications = replications.unwrap_or(sweep.replications);
     let written = sweep::take_out(&mut input.scenario);
-    let mut wrong = sweep.check_paths(&written, &input.manifests.list);
+    let mut wrong = sweep.check_paths(&written, &input.manifests.list, &input.configs);
     if let Some((message, help)) = sweep::too_large(&sweep) {
         wrong.push(Diagnostic::error(Code::TooLarge, message).help(help));
     }

@@ -32,6 +32,8 @@ pub(super) struct World<'a> {
     pub manifests: Vec<Manifest>,
     /// Static Pods of components.
     pub static_pods: Vec<Manifest>,
+    /// Configuration files of components.
+    pub configs: Vec<Document>,
     /// Where problems go.
     pub problems: &'a RefCell<Diagnostics>,
     /// What the files that commands name hold.

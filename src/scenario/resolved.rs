@@ -99,15 +99,16 @@ impl Resolved {
             "metadata": metadata,
             "spec": spec,
         });
-        let manifests = parts.manifests.into_iter().map(|manifest| {
+        let with_remarks = |document: Document| {
             let mut remarks = Remarks::default();
-            for (path, _, _) in &manifest.document.set_at {
+            for (path, _, _) in &document.set_at {
                 remark_path(&mut remarks, path, "--set");
             }
-            (manifest.document.value, remarks)
-        });
+            (document.value, remarks)
+        };
+        let manifests = parts.manifests.into_iter().map(|manifest| with_remarks(manifest.document));
         let others = parts.others.into_iter().map(|other| other.document.value).filter(admission::is_looked_at);
-        let configs = parts.configs.into_iter().map(|config| (config.value, Remarks::default()));
+        let configs = parts.configs.into_iter().map(with_remarks);
         let manifests = configs.chain(manifests).chain(others.map(|value| (value, Remarks::default()))).collect();
         Resolved { scenario, remarks: filler.remarks, manifests, head }
     }
@@ -173,10 +174,10 @@ fn head(spec: &Map<String, Value>) -> Vec<String> {
 fn set_paths(spec: &Map<String, Value>) -> Vec<String> {
     fn words(value: &Value, found: &mut Vec<String>) {
         match value {
-            Value::String(text) => found.push(text.clone()),
+            Value::String(text) => found.push(set::full(text)),
             Value::Array(items) => items.iter().for_each(|item| words(item, found)),
             Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-                found.push(key.clone());
+                found.push(set::full(key));
                 words(value, found);
             }),
             _ => {}
@@ -391,7 +392,7 @@ fn forget_in_variants(spec: &mut Map<String, Value>, paths: &[String]) {
     };
     for variant in spec.get_mut("variants").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(set) = variant.get_mut("set").and_then(Value::as_object_mut) {
-            set.retain(|path, _| !is_forgotten(path));
+            set.retain(|path, _| !is_forgotten(&set::full(path)));
         }
     }
 }

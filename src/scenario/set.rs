@@ -1,14 +1,19 @@
 //! Paths of `set` in variants, of `--set` and of a sweep's grid: `spec.model.resync`, `spec.faults.loss.at`,
-//! `deployment/api:spec.replicas`, `spec.controlPlane.controllerManager.flags.concurrent-replicaset-syncs`.
+//! `deployment/api:spec.replicas`, `spec.controlPlane.controllerManager.flags.concurrent-replicaset-syncs`,
+//! `KubeSchedulerConfiguration:percentageOfNodesToScore`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::component_config;
 use super::diagnostic::{Code, Diagnostic, Mark, Source};
 use super::entry::{join, shown};
+use super::flags::FlagTable;
 use super::manifests::Manifest;
 use super::references;
+use super::static_pods;
 use super::yaml::{self, Document};
 use crate::model::Kinds;
 use crate::rules::suggest;
@@ -26,20 +31,42 @@ pub struct Setting {
     pub mark: Mark,
 }
 
-/// Carries out a setting, on the scenario or on a manifest.
+/// What a setting may change.
+pub struct Settable<'a> {
+    /// The Scenario document.
+    pub scenario: &'a mut Document,
+    /// The manifests.
+    pub manifests: &'a mut [Manifest],
+    /// Configuration files of components.
+    pub configs: &'a mut [Document],
+}
+
+/// Carries out a setting, on the scenario, a manifest or a configuration file.
 ///
 /// # Errors
 /// The path leads nowhere.
-pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manifest]) -> Result<(), Box<Diagnostic>> {
+pub fn apply(setting: &Setting, documents: Settable<'_>) -> Result<(), Box<Diagnostic>> {
+    let Settable { scenario, manifests, configs } = documents;
     let error = |(message, help): (String, Option<String>)| {
         Box::new(Diagnostic::error(Code::BadPath, message).at(&setting.source, setting.mark).maybe_help(help))
     };
-    let is_own = setting.path.starts_with("spec.") || setting.path == "metadata.name";
-    let (document, path) = match setting.path.split_once(':') {
-        _ if is_own => (scenario, setting.path.as_str()),
-        Some((object, path)) => (manifest(object, manifests).map_err(error)?, path),
-        None => {
-            let help = "paths begin with `spec.`, or with an object: deployment/api:spec.replicas";
+    let own_path = own(&setting.path);
+    if let Some(path) = &own_path
+        && let Some((table, flag)) = flag_of(path)
+        && lists_no_flags(scenario, table)
+        && set_flag_of_pods(table, &flag, setting, manifests).map_err(error)?
+    {
+        return Ok(());
+    }
+    let (document, path) = match (&own_path, setting.path.split_once(':')) {
+        (Some(path), _) => (scenario, path.as_ref()),
+        (None, Some((object, path))) => match config(object, configs).map_err(error)? {
+            Some(config) => (config, path),
+            None => (manifest(object, manifests).map_err(error)?, path),
+        },
+        (None, None) => {
+            let help = "paths begin with `spec.`, with an object (deployment/api:spec.replicas) or with the kind of a \
+                        configuration file (KubeSchedulerConfiguration:percentageOfNodesToScore)";
             return Err(error((format!("`{}` names no place", setting.path), Some(help.into()))));
         }
     };
@@ -51,6 +78,87 @@ pub fn apply(setting: &Setting, scenario: &mut Document, manifests: &mut [Manife
     let changed = set_in(&mut document.value, path, &setting.value).map_err(error)?;
     document.set_at.push((changed, setting.source.clone(), setting.mark));
     Ok(())
+}
+
+/// A path in the scenario itself; `spec.` may be left out.
+fn own(path: &str) -> Option<Cow<'_, str>> {
+    let first = path.split(['.', '[', ':']).next().unwrap_or_default();
+    match first {
+        "spec" if path.starts_with("spec.") => Some(Cow::Borrowed(path)),
+        "metadata" if path == "metadata.name" => Some(Cow::Borrowed(path)),
+        _ if SHORT.contains(&first) && !path.contains(':') => Some(Cow::Owned(format!("spec.{path}"))),
+        _ => None,
+    }
+}
+
+/// A path as it stands in the scenario; others stay as they are.
+pub(super) fn full(path: &str) -> String {
+    own(path).unwrap_or(Cow::Borrowed(path)).into_owned()
+}
+
+/// Fields of `spec` whose paths may begin with them.
+const SHORT: [&str; 7] = ["controlPlane", "nodes", "operators", "containers", "timeline", "faults", "model"];
+
+/// The component and the name of a flag that a path of the scenario names.
+fn flag_of(path: &str) -> Option<(FlagTable, String)> {
+    let steps = steps(path).ok()?;
+    let [spec, plane, component, flags, name] = steps.as_slice() else { return None };
+    if spec != "spec" || plane != "controlPlane" || flags != "flags" || name.parse::<usize>().is_ok() {
+        return None;
+    }
+    let table = FlagTable::ALL.into_iter().find(|table| table.field() == component.as_str())?;
+    Some((table, name.clone()))
+}
+
+fn lists_no_flags(scenario: &Document, table: FlagTable) -> bool {
+    let flags = &scenario.value["spec"]["controlPlane"][table.field()]["flags"];
+    flags.as_array().map_or(flags.is_null(), Vec::is_empty)
+}
+
+/// Sets a flag in the static Pods of a component, where they have its flags; says whether there are any.
+fn set_flag_of_pods(
+    table: FlagTable,
+    flag: &str,
+    setting: &Setting,
+    manifests: &mut [Manifest],
+) -> Result<bool, (String, Option<String>)> {
+    let mut found = false;
+    for manifest in manifests {
+        let Some(pod) = static_pods::find(manifest).filter(|pod| pod.table == table) else { continue };
+        found = true;
+        let document = &mut manifest.document;
+        let name = format!("--{}", flag.trim_start_matches('-'));
+        let (list, path) = pod.list_with(document, |item| is_flag(item, &name));
+        let place = &mut document.value["spec"]["containers"][pod.container][list];
+        let index = set_flag(place, flag, &setting.value)?;
+        document.set_at.push((format!("{path}[{index}]"), setting.source.clone(), setting.mark));
+    }
+    Ok(found)
+}
+
+/// Whether an item of a list is this flag, with its value or before it.
+fn is_flag(item: &Value, name: &str) -> bool {
+    let rest = item.as_str().and_then(|text| text.trim().strip_prefix(name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', ' ']))
+}
+
+/// The configuration file that is named by its kind; `None` when no such kind is named.
+fn config<'a>(text: &str, configs: &'a mut [Document]) -> Result<Option<&'a mut Document>, (String, Option<String>)> {
+    let is_named = |kind: &str| kind.eq_ignore_ascii_case(text);
+    if let Some(table) = FlagTable::ALL.into_iter().find(|table| table.component() == text) {
+        let file = component_config::kinds().find(|(_, component)| *component == Some(table));
+        let file = file.map_or(String::new(), |(kind, _)| format!(", fields of its file by {kind}:FIELD"));
+        let help = format!("its flags are set by spec.controlPlane.{}.flags.NAME{file}", table.field());
+        return Err((format!("`{text}` is a component and no object"), Some(help)));
+    }
+    let Some((kind, _)) = component_config::kinds().find(|(kind, _)| is_named(kind)) else { return Ok(None) };
+    match configs.iter_mut().find(|config| config.value["kind"].as_str().is_some_and(is_named)) {
+        Some(config) => Ok(Some(config)),
+        None => {
+            let help = format!("add one to the files; a document with `kind: {kind}` and its apiVersion is enough");
+            Err((format!("no file is a {kind}"), Some(help)))
+        }
+    }
 }
 
 fn manifest<'a>(text: &str, manifests: &'a mut [Manifest]) -> Result<&'a mut Document, (String, Option<String>)> {

@@ -171,7 +171,10 @@ impl GivenElection {
         if lease <= renew {
             let message = format!("the lease duration ({lease}) must be greater than the renew deadline ({renew})");
             let place = self.lease_duration.as_ref().or(self.renew_deadline.as_ref());
-            problems.extend(place.map(|said| said.problem(message)));
+            let help = format!(
+                "raise the lease duration, or lower the renew deadline; usual are {LEASE_DURATION} and {RENEW_DEADLINE}"
+            );
+            problems.extend(place.map(|said| said.problem(message).help(help)));
         }
         let jittered = Span(jittered_ns(retry.0));
         if renew <= jittered {
@@ -179,7 +182,10 @@ impl GivenElection {
                 "the renew deadline ({renew}) must be greater than 1.2 times the retry period ({retry}), which is {jittered}"
             );
             let place = self.renew_deadline.as_ref().or(self.retry_period.as_ref());
-            problems.extend(place.map(|said| said.problem(message)));
+            let help = format!(
+                "raise the renew deadline, or lower the retry period; usual are {RENEW_DEADLINE} and {RETRY_PERIOD}"
+            );
+            problems.extend(place.map(|said| said.problem(message).help(help)));
         }
         problems
     }

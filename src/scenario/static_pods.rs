@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::entry::Entry;
 use super::flags::FlagTable;
 use super::manifests::Manifest;
+use super::yaml::Document;
 use crate::model::Kind;
 
 /// The namespace in which they live.
@@ -16,7 +17,8 @@ const NAMESPACE: &str = "kube-system";
 pub struct StaticPod {
     /// Whose flags.
     pub table: FlagTable,
-    container: usize,
+    /// Index of the container.
+    pub container: usize,
     /// Lists with the index of their first flag: what follows the name of the binary in `command`, and `args`.
     lists: Vec<(&'static str, usize)>,
     /// Minor version of the image, if its tag says one.
@@ -69,6 +71,16 @@ impl StaticPod {
     pub fn path(&self) -> String {
         let list = self.lists.first().map_or("command", |(list, _)| *list);
         format!("spec.containers[{}].{list}", self.container)
+    }
+
+    /// The list in which a flag stands that is found by its item, or the first that is there; and its path.
+    pub fn list_with(&self, document: &Document, is_it: impl Fn(&Value) -> bool) -> (&'static str, String) {
+        let container = &document.value["spec"]["containers"][self.container];
+        let has_it = |list: &str| container[list].as_array().is_some_and(|items| items.iter().any(&is_it));
+        let names = || self.lists.iter().map(|(list, _)| *list);
+        let there = names().find(|list| has_it(list)).or_else(|| names().find(|list| container[*list].is_array()));
+        let list = there.unwrap_or("command");
+        (list, format!("spec.containers[{}].{list}", self.container))
     }
 
     /// The flags, each with its place.

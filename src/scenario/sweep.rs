@@ -9,7 +9,7 @@ use super::diagnostic::{Code, Diagnostics};
 use super::entry::{Entry, shown};
 use super::manifests::Manifest;
 use super::schema::shape::Special;
-use super::set::{self, Setting};
+use super::set::{self, Settable, Setting};
 use super::yaml::{self, Children, Document, Part};
 use crate::report::kpis;
 
@@ -150,7 +150,7 @@ impl Sweep {
     }
 
     /// Paths that lead nowhere, each at its own place.
-    pub(super) fn check_paths(&self, scenario: &Document, manifests: &[Manifest]) -> Diagnostics {
+    pub(super) fn check_paths(&self, scenario: &Document, manifests: &[Manifest], configs: &[Document]) -> Diagnostics {
         let mut problems = Diagnostics::default();
         for axis in &self.grid {
             let place = format!("spec.sweep.grid[{}]", axis.path);
@@ -161,7 +161,12 @@ impl Sweep {
             }
             let (source, mark) = scenario.find(&place, Part::Key);
             let setting = Setting { path: axis.path.clone(), value: axis.values[0].clone(), source, mark };
-            let applied = set::apply(&setting, &mut scenario.clone(), &mut manifests.to_vec());
+            let documents = Settable {
+                scenario: &mut scenario.clone(),
+                manifests: &mut manifests.to_vec(),
+                configs: &mut configs.to_vec(),
+            };
+            let applied = set::apply(&setting, documents);
             problems.extend(applied.err().map(|problem| problem.path(place)));
         }
         problems

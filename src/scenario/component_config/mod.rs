@@ -72,6 +72,11 @@ fn kind_of(document: &Document) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == group)
 }
 
+/// Kinds of configuration files, and whose they are.
+pub fn kinds() -> impl Iterator<Item = (&'static str, Option<FlagTable>)> {
+    KINDS.iter().map(|kind| (kind.kind, kind.component))
+}
+
 /// Whether a document is a configuration file that is read here; its group says so.
 pub fn is_one(document: &Document) -> bool {
     kind_of(document).is_some()

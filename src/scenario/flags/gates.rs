@@ -362,7 +362,8 @@ pub fn read(text: &str, version: KubernetesVersion) -> (GateSettings, Vec<Remark
         let (name, value) = (name.trim(), value.trim());
         let Some(is_on) = truth(value) else {
             let message = format!("the feature gate {name} must be true or false, not `{value}`");
-            remarks.push(Remark::Wrong(message, None));
+            let help = value.contains(' ').then(|| "gates are separated by commas".to_string());
+            remarks.push(Remark::Wrong(message, help));
             continue;
         };
         remarks.extend(set(&mut settings, name, is_on, version));

@@ -82,10 +82,15 @@ impl Reader {
         let mut items = items.into_iter().peekable();
         let first = items.peek().cloned();
         let mut without_effect = Vec::new();
+        let mut given_names: Vec<&str> = Vec::new();
         while let Some(item) = items.next() {
             item.is_a(self.table.special());
             let Some(text) = item.text() else { continue };
             let text = text.trim();
+            if text.is_empty() {
+                item.problem(Code::BadFlag, "must be a flag, not an empty text", Some("write --flag=value".into()));
+                continue;
+            }
             let cut = text.find(['=', ' ']).unwrap_or(text.len());
             // Underscores count as dashes.
             let name = text[..cut].replace('_', "-");
@@ -107,11 +112,24 @@ impl Reader {
             };
             match form.read(value.as_deref()) {
                 Err(wanted) => {
-                    let given = value.map_or("nothing".to_string(), |value| format!("`{value}`"));
-                    item.problem(Code::BadFlag, format!("{name} must be {wanted}, not {given}"), None);
+                    let given = match value.as_deref() {
+                        None => "nothing".to_string(),
+                        Some("") => "an empty text".to_string(),
+                        Some(value) => format!("`{value}`"),
+                    };
+                    let holds_more = value.is_some_and(|value| value.contains(" --"));
+                    let help = holds_more.then(|| "each flag is an item of its own".to_string());
+                    item.problem(Code::BadFlag, format!("{name} must be {wanted}, not {given}"), help);
                 }
                 Ok(given) => match with_effect {
-                    Some(flag) => self.set(&mut settings, flag, given, &item),
+                    Some(flag) => {
+                        // Lists of gates add up.
+                        if given_names.contains(&flag.name) && flag.effect != Effect::FeatureGates {
+                            notice(&item, format!("{name} is given twice: the last one counts"));
+                        }
+                        given_names.push(flag.name);
+                        self.set(&mut settings, flag, given, &item);
+                    }
                     None if name == "--config" => {
                         let Given::Text(file) = given else { continue };
                         settings.config_file = Some(said(&item, "--config", file));
@@ -146,8 +164,18 @@ impl Reader {
         };
         let known = self.table.with_effect().iter().map(|flag| flag.name);
         let known = known.chain(self.table.without_effect().map(|(known, _)| known));
-        let help = gone.is_none().then(|| suggest::did_you_mean(name, known)).flatten();
+        let help = gone.is_none().then(|| self.whose(name).or_else(|| suggest::did_you_mean(name, known))).flatten();
         item.problem(Code::BadFlag, message, help);
+    }
+
+    /// Another component that has the flag, and where its flags stand.
+    fn whose(&self, name: &str) -> Option<String> {
+        let has_it = |table: &FlagTable| {
+            table.with_effect().iter().any(|flag| flag.name == name)
+                || table.without_effect().any(|(known, _)| known == name)
+        };
+        let owner = FlagTable::ALL.into_iter().filter(|table| *table != self.table).find(has_it)?;
+        Some(format!("it is a flag of {}: spec.controlPlane.{}.flags", owner.component(), owner.field()))
     }
 
     fn set(&self, settings: &mut Settings, flag: &Flag, given: Given, item: &Entry<'_>) {

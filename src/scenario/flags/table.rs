@@ -80,8 +80,8 @@ const ELECTION: [Flag; 7] = [
     ),
     flag("--leader-elect-retry-period", Form::Duration, Effect::RetryPeriod, "pause between two attempts; 2s"),
     flag("--leader-elect-resource-lock", Form::Words(&["leases"]), Effect::ResourceLock, "kind of the lock: leases"),
-    flag("--leader-elect-resource-name", Form::Text, Effect::ResourceName, "name of the Lease; that of the component"),
-    flag("--leader-elect-resource-namespace", Form::Text, Effect::ResourceNamespace, "its namespace; kube-system"),
+    flag("--leader-elect-resource-name", Form::Name, Effect::ResourceName, "name of the Lease; that of the component"),
+    flag("--leader-elect-resource-namespace", Form::Name, Effect::ResourceNamespace, "its namespace; kube-system"),
 ];
 
 const CONTROLLER_MANAGER: &[Flag] = &[

@@ -28,6 +28,8 @@ pub enum Form {
     Words(&'static [&'static str]),
     /// Any text.
     Text,
+    /// The name of an object.
+    Name,
     /// Any text, or nothing.
     Optional,
     /// `GATE=true,GATE=false`.
@@ -77,6 +79,7 @@ impl Form {
                 1.. => Ok(Given::Span(span)),
                 _ => Err("a duration above zero such as 1m".to_string()),
             }),
+            Form::Workers | Form::Count if is_too_large(text) => Err(format!("a whole number of at most {}", i32::MAX)),
             Form::Count => {
                 let count = text.parse().ok().filter(|count| (0..=i64::from(i32::MAX)).contains(count));
                 count.map(Given::Whole).ok_or("a whole number from zero".to_string())
@@ -92,6 +95,10 @@ impl Form {
                 let qps = number(text).filter(|qps| *qps != 0.0);
                 qps.map(Given::Number).ok_or("a number other than zero (negative for no limit)".to_string())
             }
+            Form::Name => match crate::rules::names::is_dns_subdomain(text) {
+                true => Ok(Given::Text(text.to_string())),
+                false => Err("a name of lower-case letters, digits, `-` and `.`".to_string()),
+            },
             Form::Words(words) => match words.contains(&text) {
                 true => Ok(Given::Text(text.to_string())),
                 false => Err(format!("one of {}", words.join(", "))),
@@ -107,6 +114,13 @@ fn span(text: &str, example: &str) -> Result<Span, String> {
         Err(go_duration::GoDurationError::Invalid) => Err(format!("a duration such as {example}")),
         Err(why) => Err(format!("a duration such as {example} ({why})")),
     }
+}
+
+/// A whole number beyond 32 bits.
+fn is_too_large(text: &str) -> bool {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole && digits.parse::<i32>().is_err()
 }
 
 fn number(text: &str) -> Option<f64> {
