@@ -409,10 +409,10 @@ mod tests {
     #[test]
     fn a_stack_has_the_titles_of_all_and_names_the_places_once() {
         let head = BandChart { title: "all".into(), ..chart(&[10.0, 5.0, 3.0], None) };
-        let charts = ["first", "second"].map(|title| BandChart { title: title.into(), ..head.clone() });
+        let charts = ["upper", "lower"].map(|title| BandChart { title: title.into(), ..head.clone() });
         let svg = draw_stack(&head, &charts);
         assert_eq!(svg, draw_stack(&head, &charts));
-        for (text, times) in [("all", 1), ("first", 1), ("second", 1), ("w1", 1), ("mean of 30 runs", 1)] {
+        for (text, times) in [("all", 1), ("upper", 1), ("lower", 1), ("w1", 1), ("mean of 30 runs", 1)] {
             assert_eq!(svg.matches(text).count(), times, "{text}");
         }
     }

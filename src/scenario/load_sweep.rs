@@ -90,18 +90,20 @@ pub fn load_sweep(
     if problems.has_errors() {
         return Err(load::only_errors(problems));
     }
-    if of_one_variant > 0 {
-        let (what, are) = if of_one_variant == 1 { ("expectation", "is") } else { ("expectations", "are") };
-        notices.push(format!(
-            "{of_one_variant} {what} of single variants (`in`) {are} left out: they speak of their runs only"
-        ));
-    }
+    notices.extend(of_variants(of_one_variant));
     let notices = load::share_notices(&problems, &notices, &mut plans);
     let mut resolved = load::resolved(&mut input, &written, applied);
     if let Some(number) = replications {
         resolved.replace(&["sweep", "replications"], number.into(), "--replications");
     }
     Ok(LoadedSweep { sweep, plans, notices, resolved })
+}
+
+/// Says how many expectations of single variants are left out.
+fn of_variants(count: usize) -> Option<String> {
+    let (what, are) = if count == 1 { ("expectation", "is") } else { ("expectations", "are") };
+    let words = format!("{count} {what} of single variants (`in`) {are} left out: they speak of their runs only");
+    (count > 0).then_some(words)
 }
 
 /// Points share the objects in which they do not differ.
