@@ -218,6 +218,8 @@ mod tests {
         ] {
             let schema = schema_of(identity, kind);
             assert_eq!((schema.name, schema.level), (name, level), "{identity:?} {kind:?}");
+            // The flows of the workload-high schemas are namespaces, all others are users.
+            assert_eq!(schema.by == Distinguisher::Namespace, level == LevelName::WorkloadHigh, "{name}");
         }
     }
 }

@@ -280,7 +280,7 @@ proptest! {
             if step == operations.len() / 2 {
                 queue = queue.clone();
             }
-            now = now + Span::from_milliseconds(*wait_ms);
+            now += Span::from_milliseconds(*wait_ms);
             advance_both(&mut queue, &mut twin, now);
             step_both(&mut queue, &mut twin, *operation, step as u32, now);
             assert_same(&mut queue, &mut twin);

@@ -1,6 +1,6 @@
 //! Cases that nobody recorded: the recorded ones with operations left out, repeated, swapped or moved in time. There is
 //! no expectation to compare with, so what must hold of any case is checked: no reader panics, the same case gives the
-//! same, and the laws of each family.
+//! same, and the laws of each family. `KUBESIM_VARIANTS=N` tries N variants of each case instead of a few.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,9 @@ use super::{fifo, informer, limiters, priority_queue, queues, rest_client};
 use crate::case::{Disagreement, Reader, list};
 
 /// Variants of each case.
-const VARIANTS: usize = 6;
+fn variants() -> usize {
+    std::env::var_os("KUBESIM_VARIANTS").map_or(6, |text| text.to_str().unwrap().parse().unwrap())
+}
 
 /// The visible cases of a file.
 fn cases(stem: &str) -> Vec<Value> {
@@ -74,7 +76,7 @@ fn on_variants<T: PartialEq + std::fmt::Debug>(
 ) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     for case in cases(stem) {
-        for variant in 0..=VARIANTS {
+        for variant in 0..=variants() {
             let mut changed = case.clone();
             if variant > 0 {
                 mutate(&mut changed, operations, &mut rng);
@@ -290,7 +292,7 @@ fn mutate_election(case: &mut Value, rng: &mut Xoshiro256PlusPlus) {
 fn elections_survive_any_faults() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     for case in cases("leaderelection") {
-        for _ in 0..VARIANTS {
+        for _ in 0..variants() {
             let mut changed = case.clone();
             mutate_election(&mut changed, &mut rng);
             let replay: Reader = super::leaderelection;
