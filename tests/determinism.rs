@@ -4,6 +4,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "common/program.rs"]
+mod program;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +21,7 @@ use kubesim::sim::{NoObserver, Observer, Plan, World};
 use common::{
     Keep, assert_same_end, assert_same_records, finish, hash, label, plan_of, run, run_until, shipped, workload,
 };
+use program::bytes;
 
 #[test]
 fn two_runs_of_a_plan_are_the_same() {
@@ -63,22 +66,6 @@ fn a_clone_in_mid_run_goes_on_to_the_same_end() {
     }
 }
 
-/// All files below a folder with their bytes.
-fn bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => drop(found.insert(path.strip_prefix(folder).unwrap().to_path_buf(), fs::read(&path).unwrap())),
-            }
-        }
-    }
-    found
-}
-
 #[test]
 fn one_and_two_threads_write_the_same_bytes() {
     let plans: Vec<Plan> = shipped().into_iter().filter(|plan| plan.name == "dropped-watch-event").collect();
@@ -93,11 +80,11 @@ fn one_and_two_threads_write_the_same_bytes() {
         folder.commit().unwrap();
         outcomes.push(bytes(&target));
     }
-    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    let names = |files: &[(PathBuf, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&outcomes[0]), names(&outcomes[1]));
     assert!(outcomes[0].len() > 10, "four files a variant, and those on top");
-    let differ: Vec<_> =
-        outcomes[0].iter().filter(|(name, bytes)| outcomes[1][*name] != **bytes).map(|(n, _)| n).collect();
+    let pairs = outcomes[0].iter().zip(&outcomes[1]);
+    let differ: Vec<_> = pairs.filter(|(one, two)| one.1 != two.1).map(|(one, _)| &one.0).collect();
     assert!(differ.is_empty(), "{differ:?}");
 }
 

@@ -61,8 +61,8 @@ pub struct ComponentSlot {
     pub component: Box<dyn Component>,
     /// Its name, for records.
     pub name: Name,
-    /// Rate limits of its clients.
-    pub limiters: Map<ClientKey, TokenBucket>,
+    /// Rate limits of its clients; `None` for a client without one.
+    pub limiters: Map<ClientKey, Option<TokenBucket>>,
     /// Recorders of Kubernetes Events, one a row.
     pub recorders: Map<ClientRow, EventRecorder>,
     /// Pending timers by token.

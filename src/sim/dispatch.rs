@@ -3,7 +3,6 @@
 use crate::client::event_recorder::{EventRecorder, Report};
 use crate::client::process::ClientUse;
 use crate::client::rest::Departure;
-use crate::client::token_bucket::TokenBucket;
 use crate::component::{ClientRow, Context, Effect, Input, Outbox, Purpose};
 use crate::engine::calendar::Nature;
 use crate::model::name::hash_text;
@@ -245,10 +244,7 @@ impl World {
             _ => (plan.client, ClientUse::Main),
         };
         let limiters = &mut self.processes[flight.process].components[component].limiters;
-        let bucket = limit.map(|limit| {
-            let new = || TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32);
-            limiters.entry((row, usage)).or_insert_with(new)
-        });
+        let bucket = limit.and_then(|limit| limiters.entry((row, usage)).or_insert_with(|| limit.bucket()).as_mut());
         flight.client.call.depart(now, bucket)
     }
 

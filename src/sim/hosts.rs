@@ -5,6 +5,8 @@
 //!
 //! DIVERGES: a step moves the stamps of leader elections only; what controllers and the scheduler write into objects stays
 //! on the clock without the step.
+//!
+//! DIVERGES: a timer that was set before the rate changes fires when the old rate says.
 
 use crate::client::leader_election::Reading;
 use crate::engine::calendar::Nature;

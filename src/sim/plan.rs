@@ -24,6 +24,8 @@ pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 pub use crate::apiserver::settings::{ApiServerSettings, Capacity, Limits, VerbTimes};
 
+use crate::client::rest::ClientLimit;
+use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
 
@@ -257,6 +259,13 @@ pub struct RateLimit {
     pub qps: f64,
     /// Most tokens.
     pub burst: i64,
+}
+
+impl RateLimit {
+    /// The bucket of a client with this limit, by the rules of a client's configuration.
+    pub fn bucket(self) -> Option<TokenBucket> {
+        ClientLimit { qps: self.qps as f32, burst: u32::try_from(self.burst).unwrap_or(0) }.bucket()
+    }
 }
 
 /// Resync of a process' informers.

@@ -5,7 +5,6 @@ use crate::client::fifo::Shape;
 use crate::client::process::ClientUse;
 use crate::client::reflector::{Ask, Failure, Mode, Next, StreamEnd, Version};
 use crate::client::shared_informer::{Informer, InformerSettings};
-use crate::client::token_bucket::TokenBucket;
 use crate::component::{ClientRow, Draws, HandlerResync, Purpose};
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::uniform_unit;
@@ -14,7 +13,7 @@ use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Gates, Kind, RecordId, Request, Span};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent};
-use super::plan::{ResyncDraw, ResyncModel, ResyncPlan};
+use super::plan::{RateLimit, ResyncDraw, ResyncModel, ResyncPlan};
 use super::streams::EMPTY_STREAM;
 use super::world::{Sender, World};
 
@@ -25,8 +24,7 @@ impl World {
     pub(super) fn start_informers(&mut self, process: ProcessIndex, cause: Cause) {
         let now = self.calendar.now();
         let limit = self.plan.processes[process].client;
-        self.processes[process].informer_client =
-            limit.map(|limit| TokenBucket::for_client(limit.qps as f32, limit.burst.max(0) as u32));
+        self.processes[process].informer_client = limit.and_then(RateLimit::bucket);
         for component in 0..self.processes[process].components.len() {
             for spec in self.processes[process].components[component].component.watches() {
                 let settings = self.informer_settings(process, spec.kind);

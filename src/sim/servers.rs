@@ -131,11 +131,6 @@ impl Servers {
         self.all[usize::from(self.of(process))].cache_lag
     }
 
-    /// Sets how far a server's watch cache is behind etcd.
-    pub fn set_cache_lag(&mut self, server: u16, lag: Span) {
-        self.all[usize::from(server)].cache_lag = lag;
-    }
-
     /// The process' connections go to another server from now on.
     pub fn connect(&mut self, process: usize, server: u16) {
         self.clients[process].server = server % self.all.len() as u16;

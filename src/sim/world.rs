@@ -197,11 +197,6 @@ impl Requests {
         }
     }
 
-    /// A request that may be in flight no more.
-    pub fn find_mut(&mut self, id: RequestId) -> Option<&mut InFlight> {
-        self.slots.get_mut(id.0 as usize)?.as_mut()
-    }
-
     /// A request in flight.
     pub fn get_mut(&mut self, id: RequestId) -> &mut InFlight {
         self.slots[id.0 as usize].as_mut().expect("an event names a request in flight")
