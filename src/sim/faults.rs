@@ -53,9 +53,21 @@ pub struct Strikes {
     /// Processes that die at this instant: nothing leaves them any more.
     dying: Vec<ProcessIndex>,
     /// Requests whose reply is the death of their process.
-    fatal_replies: Vec<(ProcessIndex, ComponentIndex, u64, usize)>,
+    fatal_replies: Vec<FatalReply>,
     /// Faults that connected processes to a server that lags, and that server.
     pub(super) lagging: Vec<(usize, u16)>,
+}
+
+/// A request whose reply is the death of its process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FatalReply {
+    process: ProcessIndex,
+    /// Another incarnation has other requests of the same number.
+    incarnation: u64,
+    component: ComponentIndex,
+    token: u64,
+    /// By which fault.
+    fault: usize,
 }
 
 impl Strikes {
@@ -544,7 +556,8 @@ impl World {
         match self.faults.crashes(seen, cause, self.calendar.now(), &mut self.draws) {
             None => false,
             Some((fault, CrashPoint::After)) => {
-                self.strikes.fatal_replies.push((process, component, token, fault));
+                let incarnation = self.processes[process].incarnation;
+                self.strikes.fatal_replies.push(FatalReply { process, incarnation, component, token, fault });
                 false
             }
             Some((fault, CrashPoint::Before)) => {
@@ -561,10 +574,12 @@ impl World {
         token: u64,
         cause: Cause,
     ) -> bool {
-        let fatal =
-            self.strikes.fatal_replies.iter().position(|(p, c, t, _)| (*p, *c, *t) == (process, component, token));
-        let Some(fatal) = fatal else { return false };
-        let fault = self.strikes.fatal_replies.remove(fatal).3;
+        let incarnation = self.processes[process].incarnation;
+        let is_this = |fatal: &FatalReply| {
+            (fatal.process, fatal.incarnation, fatal.component, fatal.token) == (process, incarnation, component, token)
+        };
+        let Some(fatal) = self.strikes.fatal_replies.iter().position(is_this) else { return false };
+        let fault = self.strikes.fatal_replies.remove(fatal).fault;
         self.dies(fault, process, cause);
         true
     }
@@ -577,7 +592,7 @@ impl World {
     /// The process dies, and comes back after a while.
     pub(super) fn crash(&mut self, fault: usize, process: ProcessIndex, cause: Cause) {
         self.strikes.dying.retain(|dying| *dying != process);
-        self.strikes.fatal_replies.retain(|(of, ..)| *of != process);
+        self.strikes.fatal_replies.retain(|fatal| fatal.process != process);
         let plan = self.plan.clone();
         let FaultAction::Crash(crash) = &plan.faults[fault].action else {
             unreachable!("only a crash lets a process die at a point")

@@ -23,7 +23,8 @@ impl World {
 
     /// The fault is over: they have their own server again, and go on from the last version they saw.
     pub(super) fn reconnects_home(&mut self, fault: usize, record: RecordId) {
-        let lagging = self.strikes.lagging.iter().find(|(of, _)| *of == fault).map(|(_, server)| *server);
+        // The last: a fault that repeats has found another one each time.
+        let lagging = self.strikes.lagging.iter().rfind(|(of, _)| *of == fault).map(|(_, server)| *server);
         for process in 0..self.processes.len() {
             if Some(self.servers.of(process)) == lagging {
                 self.servers.connect_home(process);
