@@ -325,7 +325,7 @@ impl ApiServer {
     /// The watch's next entry as its client will get it.
     pub fn peek_entry(&mut self, id: WatchId) -> Option<WatchEvent> {
         self.next_entry(id)?;
-        let watch = self.watches.get(&id)?;
+        let watch = self.watch(id)?;
         let entry = self.etcd.log_entry(watch.kind, watch.cursor)?;
         watch::visible(entry, &watch.selector).map(|event_type| watch::event_of(entry, event_type))
     }

@@ -146,12 +146,12 @@ impl World {
 
     /// What a fault does the moment it begins.
     fn strikes_at_once(&mut self, index: usize, fault: &super::plan::FaultPlan, record: RecordId) {
+        let now = self.calendar.now();
         if let FaultAction::Kill { process, .. }
         | FaultAction::Stop { process, .. }
         | FaultAction::Pause { process }
         | FaultAction::Clock { process, .. } = &fault.action
         {
-            let now = self.calendar.now();
             self.addressed(process).into_iter().for_each(|_| self.faults.note_strike(index, now));
         }
         match &fault.action {
@@ -167,7 +167,7 @@ impl World {
                 }
             }
             FaultAction::OomKill(victims) => {
-                (0..self.out_of_memory(victims, record)).for_each(|_| self.faults.note_strike(index));
+                (0..self.out_of_memory(victims, record)).for_each(|_| self.faults.note_strike(index, now));
             }
             FaultAction::Pause { process } => {
                 let until = fault.duration.map_or(Time::FAR_FUTURE, |duration| self.calendar.now() + duration);
