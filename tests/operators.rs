@@ -3,6 +3,10 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "operators/fields.rs"]
+mod fields;
+#[path = "operators/pods.rs"]
+mod pods;
 
 use std::fs;
 use std::path::Path;

@@ -174,3 +174,22 @@ fn long_idle_times_cost_little_and_change_nothing() {
     assert_eq!(limits(&eager), limits(&lazy));
     assert_eq!(limits(&eager)[1..], [117, 170, 58, 114, 56, 56, 30]);
 }
+
+#[test]
+fn a_request_whose_client_is_gone_leaves_its_queue() {
+    // 12 seats in all: workload-high has two. Three wait behind them, two of one flow.
+    let (mut server, mut woken) = (server(12), Woken::default());
+    let mut ask =
+        |request, ms, flow| server.arrive(at(ms), arrival(request, LevelName::WorkloadHigh, flow), &mut woken);
+    let (first, _) = (ticket(ask(1, 0, 1)), ticket(ask(2, 0, 1)));
+    assert_eq!([ask(3, 0, 1), ask(4, 5, 1), ask(5, 5, 1)], [Decision::Wait; 3]);
+    assert!(server.cancel(at(6), 3, &mut woken) && server.cancel(at(6), 4, &mut woken));
+    assert!(!server.cancel(at(6), 4, &mut woken) && !server.cancel(at(6), 1, &mut woken), "it waits no more");
+    // The one that is left keeps its own time: 15 s from 5 ms on, a quarter of a minute.
+    assert_eq!(server.next_change(), Some(at(10_000)), "the end of a period of borrowing");
+    let counts = |server: &FlowControl| server.counts().nth(LevelName::WorkloadHigh as usize).unwrap();
+    assert_eq!((counts(&server).waiting, counts(&server).rejected_cancelled), (1, 2));
+    server.finish(at(7), first, &mut woken);
+    assert_eq!(woken.served.iter().map(|(request, _)| *request).collect::<Vec<_>>(), [5]);
+    assert_eq!(counts(&server).waiting, 0);
+}
