@@ -16,8 +16,8 @@ use super::static_pods;
 use super::yaml::Part;
 use crate::model::{ComponentGates, Distribution, Gate, Span};
 use crate::sim::plan::{
-    CacheStart, ClockPlan, ComponentPlan, KubeletPlan, KubernetesVersion, ProcessPlan, QueuePlan, RateLimit,
-    ResyncPlan, SchedulerPlan,
+    CacheStart, ComponentPlan, KubeletPlan, KubernetesVersion, ProcessPlan, QueuePlan, RateLimit, ResyncPlan,
+    SchedulerPlan,
 };
 
 /// The settings of all components.
@@ -199,16 +199,9 @@ impl World<'_> {
             period => ResyncPlan::AtLeast(period),
         };
         let process = |name: &str, components, client, events_client| ProcessPlan {
-            name: name.to_string(),
-            replica: 0,
-            components,
-            resync: ResyncPlan::Never,
             client,
-            request_timeout: None,
             events_client,
-            election: None,
-            clock: ClockPlan::default(),
-            runs_in: None,
+            ..ProcessPlan::new(name, components)
         };
         let controllers = vec![
             ComponentPlan::ReplicaSet(queue(

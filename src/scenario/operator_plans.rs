@@ -9,7 +9,7 @@ use super::diagnostic::Code;
 use super::operators::OperatorEntry;
 use super::references::ObjectRef;
 use super::resolve::World;
-use crate::sim::plan::{CacheStart, ClockPlan, ComponentPlan, ProcessPlan};
+use crate::sim::plan::{CacheStart, ComponentPlan, ProcessPlan};
 
 /// An operator that runs in pods runs in so many of them at once: a process each.
 const MOST_PODS_AT_ONCE: u32 = 32;
@@ -25,17 +25,14 @@ impl World<'_> {
             self.check_object(path, object, known);
         }
         let settings = Arc::new(operator.settings.clone());
+        let components = vec![ComponentPlan::Operator(operator.queue.clone(), settings.clone())];
         let process = ProcessPlan {
-            name: settings.name.to_string(),
-            replica: 0,
-            components: vec![ComponentPlan::Operator(operator.queue.clone(), settings.clone())],
             resync: operator.resync.clone(),
             client: operator.client,
             request_timeout: operator.request_timeout,
             events_client: operator.client,
             runs_in: operator.runs_in.as_ref().map(|(_, o)| (o.kind, o.namespace.clone(), o.name.clone())),
-            election: None,
-            clock: ClockPlan::default(),
+            ..ProcessPlan::new(settings.name.to_string(), components)
         };
         let mut replicas = operator.replicas.clone();
         if operator.runs_in.is_some() {

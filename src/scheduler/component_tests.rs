@@ -341,7 +341,7 @@ fn the_loop_waits_while_the_status_patch_is_sent_again() {
     rig.put(pod_with("q", 100, 0));
     assert!(rig.scheduler.cycle.is_none() && rig.sent().is_empty(), "q waits");
     rig.send(Input::Timer { token: FIRST_TOKEN });
-    assert_eq!(rig.sent(), [format!("patch Unschedulable: {NO_ROOM}")]);
+    assert!(matches!(&rig.sent()[..], [sent] if sent.starts_with("patch Unschedulable")));
     rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
     // Now q's cycle runs.
     assert!(rig.scheduler.reports.is_empty() && rig.scheduler.cycle.is_some());

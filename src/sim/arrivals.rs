@@ -11,8 +11,8 @@ use crate::component::{Context, Delta, Purpose, WatchSpec, draw_span};
 use crate::model::{ApiResult, Distribution, Key, Kind, Name, Span};
 
 use super::plan::{
-    ApiServerSettings, ArrivalsPlan, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency,
-    ModelOptions, Plan, ProcessPlan, QueuePlan, ResyncPlan,
+    ApiServerSettings, ArrivalsPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    Plan, ProcessPlan, QueuePlan,
 };
 
 const BETWEEN: Purpose = Purpose("between-arrivals");
@@ -70,18 +70,8 @@ impl Reconciler for Arrivals {
 /// The plan of a queue with this many workers: `count` keys with times `between` them, each of which takes `service`.
 pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution, count: u64) -> Plan {
     let queue = QueuePlan::in_tree(workers, service);
-    let process = ProcessPlan {
-        name: "kube-controller-manager".to_string(),
-        replica: 0,
-        components: vec![ComponentPlan::Arrivals(ArrivalsPlan { queue, between, count })],
-        resync: ResyncPlan::Never,
-        client: None,
-        request_timeout: None,
-        events_client: None,
-        election: None,
-        clock: ClockPlan::default(),
-        runs_in: None,
-    };
+    let arrivals = ComponentPlan::Arrivals(ArrivalsPlan { queue, between, count });
+    let process = ProcessPlan::new("kube-controller-manager", vec![arrivals]);
     Plan {
         name: format!("queue-{workers}"),
         variant: String::new(),

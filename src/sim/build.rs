@@ -29,7 +29,7 @@ use super::event::ProcessIndex;
 use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
-use super::lockstep::{KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
+use super::lockstep::{Double, KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
 use super::resyncs::Onlooker;
 use super::servers::Servers;
@@ -217,9 +217,9 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
         ComponentPlan::Onlooker(queue) => Box::new(QueueController::new(Onlooker, queue.clone(), now)),
-        ComponentPlan::PodDouble(double) => Box::new(PodDouble::new(double.clone())),
-        ComponentPlan::KubeletDouble(double) => Box::new(KubeletDouble::new(double.clone())),
-        ComponentPlan::OwnerDouble => Box::new(OwnerDouble::new()),
-        ComponentPlan::UserDouble(actions) => Box::new(UserDouble::new(plan.start_at, actions.clone())),
+        ComponentPlan::PodDouble(double) => Box::new(Double(PodDouble::new(double.clone()))),
+        ComponentPlan::KubeletDouble(double) => Box::new(Double(KubeletDouble::new(double.clone()))),
+        ComponentPlan::OwnerDouble => Box::new(Double(OwnerDouble::new())),
+        ComponentPlan::UserDouble(actions) => Box::new(Double(UserDouble::new(plan.start_at, actions.clone()))),
     }
 }

@@ -187,6 +187,25 @@ pub struct ProcessPlan {
     pub clock: ClockPlan,
 }
 
+impl ProcessPlan {
+    /// The only replica of a process with these components: no resync, no limit of its clients, no election, a host whose
+    /// clock is right.
+    pub fn new(name: impl Into<String>, components: Vec<ComponentPlan>) -> ProcessPlan {
+        ProcessPlan {
+            name: name.into(),
+            replica: 0,
+            components,
+            resync: ResyncPlan::Never,
+            client: None,
+            request_timeout: None,
+            events_client: None,
+            runs_in: None,
+            election: None,
+            clock: ClockPlan::default(),
+        }
+    }
+}
+
 /// How the replicas of a process agree on who acts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ElectionPlan {

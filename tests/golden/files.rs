@@ -104,10 +104,7 @@ impl Report {
             }
             None => {
                 self.tally(&name, &content, |case| e2e::reader_of(case, e2e::FAMILIES_BEGUN));
-                let second = e2e::take_second();
-                if !second.is_empty() {
-                    self.lines.push(format!("  {second}"));
-                }
+                self.lines.extend(e2e::take_second());
             }
         }
     }

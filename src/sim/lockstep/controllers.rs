@@ -8,8 +8,8 @@ use crate::kubectl::command::{Command, CommandVerb, Target};
 use crate::model::{Distribution, Kind, Span, Time};
 
 use super::super::plan::{
-    AdmissionLimit, ApiServerSettings, ClockPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency,
-    ModelOptions, Plan, PodDoublePlan, ProcessPlan, QueuePlan, ResyncPlan, TimelineEntry,
+    AdmissionLimit, ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
+    Plan, PodDoublePlan, ProcessPlan, QueuePlan, TimelineEntry,
 };
 use super::seconds;
 
@@ -53,9 +53,9 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         process_latency: Vec::new(),
         api_server: ApiServerSettings::UNLIMITED,
         processes: vec![
-            process("kube-controller-manager", components),
-            process("double", vec![ComponentPlan::PodDouble(double(case))]),
-            process("kubectl", vec![ComponentPlan::Kubectl]),
+            ProcessPlan::new("kube-controller-manager", components),
+            ProcessPlan::new("double", vec![ComponentPlan::PodDouble(double(case))]),
+            ProcessPlan::new("kubectl", vec![ComponentPlan::Kubectl]),
         ],
         containers: ContainerTimes::ZERO,
         timeline,
@@ -68,21 +68,6 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
         transport: None,
         notices: Vec::new(),
     })
-}
-
-fn process(name: &str, components: Vec<ComponentPlan>) -> ProcessPlan {
-    ProcessPlan {
-        name: name.to_string(),
-        replica: 0,
-        components,
-        resync: ResyncPlan::Never,
-        client: None,
-        request_timeout: None,
-        events_client: None,
-        election: None,
-        clock: ClockPlan::default(),
-        runs_in: None,
-    }
 }
 
 fn timeline_entry(step: &Value) -> Result<TimelineEntry, String> {

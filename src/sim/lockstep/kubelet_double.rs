@@ -4,12 +4,15 @@
 
 use std::rc::Rc;
 
-use crate::component::{Change, Component, Context, HandlerResync, Input, MetricSink, WatchSpec};
-use crate::engine::calendar::Nature;
+use super::double::{NO_ANSWER, Pending, Role, annotation_of, deletion_of, key_of, status_with, time_of};
+use crate::component::{Change, Context, Input};
 use crate::model::{
-    ApiResult, Condition, ConditionStatus, ContainerState, ContainerStatus, Key, Kind, Map, Name, Patch, Pod, PodPhase,
-    PodStatus, Preconditions, Request, Span, Time, Uid,
+    ApiResult, ContainerState, ContainerStatus, Kind, Map, Name, Object, Patch, Pod, PodPhase, PodStatus, Request,
+    Span, Time, Uid,
 };
+
+/// For how many seconds after Running a pod's program runs before it ends by itself.
+const RUN_FOR: &str = "sim/run-for";
 
 /// Times of the double.
 #[derive(Clone, Debug)]
@@ -31,9 +34,7 @@ pub struct KubeletDoublePlan {
 pub struct KubeletDouble {
     plan: KubeletDoublePlan,
     pods: Map<Uid, Row>,
-    /// What timers and answers are about.
-    pending: Map<u64, (Uid, Step)>,
-    next_token: u64,
+    pending: Pending<(Uid, Step)>,
 }
 
 /// What it knows of a pod.
@@ -42,19 +43,24 @@ struct Row {
     pod: Rc<Pod>,
     ran: bool,
     ending: bool,
+    /// Its program has ended by itself.
+    exited: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Run,
     Ready,
+    /// The program ends by itself.
+    Exit,
+    /// The pod was deleted: its containers have ended.
     End,
 }
 
 impl KubeletDouble {
     /// Kubelets that have seen nothing.
     pub fn new(plan: KubeletDoublePlan) -> KubeletDouble {
-        KubeletDouble { plan, pods: Map::default(), pending: Map::default(), next_token: 0 }
+        KubeletDouble { plan, pods: Map::default(), pending: Pending::default() }
     }
 
     fn observe(&mut self, change: &Change, ctx: &mut Context<'_>) {
@@ -68,9 +74,9 @@ impl KubeletDouble {
             return;
         }
         if !self.pods.contains_key(uid) {
-            self.pods.insert(uid.clone(), Row { pod: pod.clone(), ran: false, ending: false });
+            self.pods.insert(uid.clone(), Row { pod: pod.clone(), ran: false, ending: false, exited: false });
             if !pod.meta.is_deleting()
-                && let Some(start) = override_of(pod, "sim/start-after", self.plan.start)
+                && let Some(start) = time_of(pod, "sim/start-after", self.plan.start)
             {
                 self.at(ctx.now + start, uid, Step::Run, ctx);
             }
@@ -82,7 +88,7 @@ impl KubeletDouble {
         {
             row.ending = true;
             let after = match row.ran {
-                true => override_of(pod, "sim/terminate-after", self.plan.terminate),
+                true => time_of(pod, "sim/terminate-after", self.plan.terminate),
                 false => Some(Span::ZERO),
             };
             let grace = Span::from_seconds(deletion.grace_seconds);
@@ -90,27 +96,21 @@ impl KubeletDouble {
         }
     }
 
-    fn token(&mut self, uid: &Uid, step: Step) -> u64 {
-        self.next_token += 1;
-        self.pending.insert(self.next_token, (uid.clone(), step));
-        self.next_token
-    }
-
     fn at(&mut self, at: Time, uid: &Uid, step: Step, ctx: &mut Context<'_>) {
-        let token = self.token(uid, step);
-        ctx.out.set_timer(token, at, Nature::Work);
+        self.pending.at(at, (uid.clone(), step), ctx);
     }
 
     fn due(&mut self, token: u64, ctx: &mut Context<'_>) {
-        let Some((uid, step)) = self.pending.swap_remove(&token) else { return };
+        let Some((uid, step)) = self.pending.take(token) else { return };
         let Some(row) = self.pods.get_mut(&uid) else { return };
-        if row.ending != (step == Step::End) {
+        if row.ending != (step == Step::End) || row.exited {
             return;
         }
         row.ran |= step == Step::Run;
+        row.exited |= step == Step::Exit;
         let pod = row.pod.clone();
         let is_bad = pod.spec.containers.iter().any(|container| container.image.as_str().ends_with(":bad"));
-        let ready_at_once = override_of(&pod, "sim/ready-after", self.plan.ready) == Some(Span::ZERO);
+        let ready_at_once = time_of(&pod, "sim/ready-after", self.plan.ready) == Some(Span::ZERO);
         let committed = ctx.now + self.plan.request;
         let status = match step {
             Step::Run if is_bad => {
@@ -119,66 +119,44 @@ impl KubeletDouble {
             }
             Step::Run => running(&pod, ready_at_once, committed),
             Step::Ready => running(&pod, true, committed),
-            Step::End => ended(&pod, committed),
+            Step::Exit => ended(&pod, exit_code_of(&pod), committed),
+            Step::End => ended(&pod, 0, committed),
         };
         let patch = Patch::PodStatus { uid: uid.clone(), status: Box::new(status) };
-        let token = self.token(&uid, step);
+        let token = self.pending.token((uid, step));
         ctx.out.request(Request::Patch { key: key_of(&pod), patch }, token);
     }
 
     fn answered(&mut self, token: u64, result: &ApiResult, ctx: &mut Context<'_>) {
-        let Some((uid, step)) = self.pending.swap_remove(&token) else { return };
+        let Some((uid, step)) = self.pending.take(token) else { return };
         let Some(row) = self.pods.get(&uid) else { return };
         let pod = row.pod.clone();
         match step {
             Step::Run if result.is_ok() && row.ran => {
-                let Some(ready) = override_of(&pod, "sim/ready-after", self.plan.ready) else { return };
-                if ready > Span::ZERO {
-                    let committed = ctx.now - self.plan.reply;
-                    let at = committed + ready - self.plan.request;
-                    self.at(at.max(ctx.now), &uid, Step::Ready, ctx);
+                let (now, committed, way) = (ctx.now, ctx.now - self.plan.reply, self.plan.request);
+                let sent_at = |after: Span| (committed + after - way).max(now);
+                let ready = time_of(&pod, "sim/ready-after", self.plan.ready).filter(|ready| *ready > Span::ZERO);
+                if let Some(at) = ready.map(sent_at) {
+                    self.at(at, &uid, Step::Ready, ctx);
+                }
+                let run_for = annotation_of(&pod, RUN_FOR).and_then(|_| time_of(&pod, RUN_FOR, Span::ZERO));
+                if let Some(at) = run_for.map(sent_at) {
+                    self.at(at, &uid, Step::Exit, ctx);
                 }
             }
-            Step::End => {
-                let preconditions = Preconditions { uid, ..Preconditions::default() };
-                ctx.out.request(Request::Delete { key: key_of(&pod), grace_seconds: Some(0), preconditions }, 0);
-            }
+            Step::End => ctx.out.request(deletion_of(&Object::Pod(pod), Some(0)), NO_ANSWER),
             _ => {}
         }
     }
 }
 
-fn key_of(pod: &Pod) -> Key {
-    Key { kind: Kind::Pod, namespace: pod.meta.namespace.clone(), name: pod.meta.name.clone() }
-}
-
-/// A time of the double, or what the pod's annotation says instead; `None` for never. `#1=4,*=2` chooses by the number at
-/// the end of the pod's name.
-fn override_of(pod: &Pod, annotation: &str, default: Span) -> Option<Span> {
-    let Some(text) = pod.meta.annotations.get_str(annotation) else { return Some(default) };
-    let text = text.as_str();
-    let chosen = match text.strip_prefix('#') {
-        None => text,
-        Some(_) => {
-            let number = pod.meta.name.as_str().rsplit('-').next().unwrap_or_default();
-            let choices = text.split(',').filter_map(|choice| choice.split_once('='));
-            let own = choices.clone().find(|(who, _)| who.strip_prefix('#') == Some(number));
-            own.or_else(|| choices.clone().find(|(who, _)| *who == "*"))?.1
-        }
-    };
-    chosen.parse::<f64>().ok().map(|seconds| Span((seconds * 1e9).round() as i64))
+/// The code with which the pod's program ends by itself.
+fn exit_code_of(pod: &Pod) -> i32 {
+    annotation_of(pod, "sim/exit-code").and_then(|code| code.parse().ok()).unwrap_or(0)
 }
 
 /// The status with the Ready condition as given, and all containers in one state.
 fn status(pod: &Pod, phase: PodPhase, ready: bool, state: &ContainerState, at: Time) -> PodStatus {
-    let condition = Condition {
-        condition_type: Name::new("Ready"),
-        status: if ready { ConditionStatus::True } else { ConditionStatus::False },
-        reason: Name::EMPTY,
-        message: Name::EMPTY,
-        last_transition: at.truncated_to_seconds(),
-        last_update: None,
-    };
     let containers = pod.spec.containers.iter().map(|container| ContainerStatus {
         name: container.name.clone(),
         ready,
@@ -187,7 +165,7 @@ fn status(pod: &Pod, phase: PodPhase, ready: bool, state: &ContainerState, at: T
         state: state.clone(),
         held: None,
     });
-    PodStatus { phase, conditions: vec![condition], containers: containers.collect(), ..pod.status.clone() }
+    PodStatus { containers: containers.collect(), ..status_with(pod, phase, ready, at) }
 }
 
 fn waiting(pod: &Pod, at: Time) -> PodStatus {
@@ -201,39 +179,27 @@ fn running(pod: &Pod, ready: bool, at: Time) -> PodStatus {
     PodStatus { start_time: Some(started_at), ..running }
 }
 
-fn ended(pod: &Pod, at: Time) -> PodStatus {
+fn ended(pod: &Pod, exit_code: i32, at: Time) -> PodStatus {
     let finished_at = at.truncated_to_seconds();
     let started_at = pod.status.start_time.unwrap_or(finished_at);
-    let reason = Name::new("Completed");
-    let state = ContainerState::Terminated { exit_code: 0, reason, started_at, finished_at };
-    status(pod, PodPhase::Succeeded, false, &state, at)
+    let (phase, reason) = match exit_code {
+        0 => (PodPhase::Succeeded, "Completed"),
+        _ => (PodPhase::Failed, "Error"),
+    };
+    let state = ContainerState::Terminated { exit_code, reason: Name::new(reason), started_at, finished_at };
+    status(pod, phase, false, &state, at)
 }
 
-impl Component for KubeletDouble {
-    fn name(&self) -> &'static str {
-        "kubelet"
-    }
+impl Role for KubeletDouble {
+    const NAME: &'static str = "kubelet";
+    const KINDS: &'static [Kind] = &[Kind::Pod];
 
-    fn watches(&self) -> Vec<WatchSpec> {
-        vec![WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(Kind::Pod) }]
-    }
-
-    fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
+    fn play(&mut self, input: Input, ctx: &mut Context<'_>) {
         match input {
             Input::Delta(delta) => self.observe(&delta.change, ctx),
             Input::Timer { token } => self.due(token, ctx),
             Input::Reply { token, result } => self.answered(token, &result, ctx),
             Input::Start | Input::Container(_) | Input::Cancel => {}
         }
-    }
-
-    fn is_idle(&self) -> bool {
-        true
-    }
-
-    fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}
-
-    fn boxed_clone(&self) -> Box<dyn Component> {
-        Box::new(self.clone())
     }
 }

@@ -4,11 +4,12 @@
 //! vectors/controllers, `system` reads vectors/e2e; the doubles stand where the recordings had their own models:
 //! [`PodDouble`] (scheduler and kubelet of the controller recordings), [`KubeletDouble`], [`UserDouble`] and
 //! [`OwnerDouble`] (kubelets, user and garbage collector of the whole-system recordings), and `transport` (how long each
-//! client's requests and watch events travel, and when writes are committed).
+//! client's requests and watch events travel, and when writes are committed). What the doubles share is in `double`.
 //!
 //! Nothing outside this folder and tests/golden knows of recordings.
 
 mod controllers;
+mod double;
 mod kubelet_double;
 mod owner_double;
 mod pod_double;
@@ -17,6 +18,7 @@ pub mod transport;
 mod user_double;
 
 pub use controllers::plan_of_controller_case;
+pub use double::{Double, Role};
 pub use kubelet_double::{KubeletDouble, KubeletDoublePlan};
 pub use owner_double::OwnerDouble;
 pub use pod_double::PodDouble;

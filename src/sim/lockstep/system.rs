@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::plan::{
-    ApiServerSettings, ClockPlan, ComponentPlan, ContainerTimes, End, FaultPlan, KubernetesVersion, Latency,
-    ModelOptions, Plan, ProcessPlan, QueuePlan, RateLimit, ResyncPlan, SchedulerPlan, StreamModel,
+    ApiServerSettings, ComponentPlan, ContainerTimes, End, FaultPlan, KubernetesVersion, Latency, ModelOptions, Plan,
+    ProcessPlan, QueuePlan, RateLimit, SchedulerPlan, StreamModel,
 };
 use super::kubelet_double::KubeletDoublePlan;
 use super::transport::{ClientOwner, ClientTravel, ProcessWatch, Readiness, TransportPlan};
@@ -61,9 +61,10 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
     let second = list(input, "actions").iter().any(|action| action["component"] == SECOND_MANAGER);
     faults.extend(crashes(input, second)?);
     let limit = |qps, burst| (input["client_qps"] == json!(true)).then_some(RateLimit { qps, burst });
-    let mut processes = vec![process(MANAGER, controllers.clone(), limit(20.0, 30), None)];
+    let manager = |name: &str| ProcessPlan { client: limit(20.0, 30), ..ProcessPlan::new(name, controllers.clone()) };
+    let mut processes = vec![manager(MANAGER)];
     if second {
-        processes.push(process(SECOND_MANAGER, controllers, limit(20.0, 30), None));
+        processes.push(manager(SECOND_MANAGER));
     }
     let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
         cycle: Distribution::ZERO,
@@ -74,9 +75,13 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
         pod_max_backoff: Span::from_seconds(10),
         explain: None,
     });
-    processes.push(process(SCHEDULER, vec![scheduler], limit(50.0, 100), limit(50.0, 100)));
-    processes.push(process(KUBELET, vec![ComponentPlan::KubeletDouble(kubelet(input)?)], None, None));
-    processes.push(process(USER, vec![ComponentPlan::UserDouble(actions), ComponentPlan::OwnerDouble], None, None));
+    processes.push(ProcessPlan {
+        client: limit(50.0, 100),
+        events_client: limit(50.0, 100),
+        ..ProcessPlan::new(SCHEDULER, vec![scheduler])
+    });
+    processes.push(ProcessPlan::new(KUBELET, vec![ComponentPlan::KubeletDouble(kubelet(input)?)]));
+    processes.push(ProcessPlan::new(USER, vec![ComponentPlan::UserDouble(actions), ComponentPlan::OwnerDouble]));
     let objects = list(input, "nodes").iter().map(node).chain(list(input, "setup").iter().cloned());
     Ok(Plan {
         name: case["case"].as_str().unwrap_or_default().to_string(),
@@ -108,26 +113,6 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
 
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn process(
-    name: &str,
-    components: Vec<ComponentPlan>,
-    client: Option<RateLimit>,
-    events_client: Option<RateLimit>,
-) -> ProcessPlan {
-    ProcessPlan {
-        name: name.to_string(),
-        replica: 0,
-        components,
-        resync: ResyncPlan::Never,
-        client,
-        request_timeout: None,
-        events_client,
-        election: None,
-        clock: ClockPlan::default(),
-        runs_in: None,
-    }
 }
 
 fn controllers(input: &Value) -> Result<Vec<ComponentPlan>, String> {
@@ -206,8 +191,7 @@ fn crashes(input: &Value, second: bool) -> Result<Vec<FaultPlan>, String> {
     let mut faults = Vec::new();
     let mut down: Vec<(&str, Span)> = second.then_some((SECOND_MANAGER, Span::ZERO)).into_iter().collect();
     let mut over = |name: &str, from: Span, until: Span| {
-        let process = ProcessRef { process: name.to_string(), replica: None, component: None, leader: false };
-        let action = FaultAction::Kill { process, restart_after: until - from };
+        let action = FaultAction::Kill { process: ProcessRef::process(name), restart_after: until - from };
         faults.push(FaultPlan::new(from, Some(until - from), action, format!("{name} is down")));
     };
     for action in list(input, "actions") {
@@ -246,8 +230,7 @@ fn faults(input: &Value) -> Result<Vec<FaultPlan>, String> {
 }
 
 fn process_ref(name: &Value) -> ProcessRef {
-    let process = name.as_str().unwrap_or_default().to_string();
-    ProcessRef { process, replica: None, component: None, leader: false }
+    ProcessRef::process(name.as_str().unwrap_or_default())
 }
 
 /// The kind that a fault or an action is about.
@@ -301,21 +284,45 @@ fn real_name(name: &str, input: &Value) -> Result<String, String> {
     Ok(format!("{owner}-{}-{number}", template_hash(&deployment.spec.template, None)))
 }
 
+/// What recordings call a client: its process, and whose it is there.
+fn client_of(actor: &str) -> (&'static str, ClientOwner) {
+    let (process, own) = match (actor.strip_prefix("b/"), actor) {
+        (Some(own), _) => (SECOND_MANAGER, own),
+        (None, "scheduler" | "scheduler-events") => (SCHEDULER, actor),
+        (None, KUBELET) => (KUBELET, actor),
+        (None, USER | "gc") => (USER, actor),
+        (None, own) => (MANAGER, own),
+    };
+    let owner = match own {
+        "informers" => ClientOwner::Informers,
+        "scheduler-events" => ClientOwner::Events(SCHEDULER.to_string()),
+        own => ClientOwner::Component(own.to_string()),
+    };
+    (process, owner)
+}
+
 /// Which requests a fault meets: those of an actor, or of a process.
-fn request_target(fault: &Value, object: ObjectTarget) -> Result<RequestTarget, String> {
-    let from = match fault["actor"].as_str() {
-        None => process_ref(&fault["to"]),
-        Some(SCHEDULER) => process_ref(&fault["actor"]),
-        Some(actor) => ProcessRef { component: Some(actor.to_string()), ..process_ref(&json!(MANAGER)) },
-    };
-    let verb = match fault["verb"].as_str() {
-        None => None,
-        Some(verb) => Some(known(&Verb::ALL, verb)?),
-    };
-    let subresource = match fault["subresource"].as_str() {
-        None => None,
-        Some(subresource) => Some(known(&Subresource::ALL, subresource)?),
-    };
+fn request_target(fault: &Value, mut object: ObjectTarget) -> Result<RequestTarget, String> {
+    let mut verb = fault["verb"].as_str().map(|verb| known(&Verb::ALL, verb)).transpose()?;
+    let subresource = fault["subresource"].as_str().map(|word| known(&Subresource::ALL, word)).transpose()?;
+    let mut from = process_ref(&fault["to"]);
+    if let Some(actor) = fault["actor"].as_str() {
+        let (process, owner) = client_of(actor);
+        from = ProcessRef::process(process);
+        match owner {
+            // Nobody else in a process watches.
+            ClientOwner::Informers => verb = verb.or(Some(Verb::Watch)),
+            ClientOwner::Events(component) => {
+                from.component = Some(component);
+                object.kind = Some(Kind::Event);
+            }
+            // Its informers have its name, its Events have not; of what it does itself everything is about pods.
+            ClientOwner::Component(_) if process == SCHEDULER => {
+                object.kind = object.kind.or((verb != Some(Verb::Watch)).then_some(Kind::Pod));
+            }
+            ClientOwner::Component(component) => from.component = Some(component),
+        }
+    }
     Ok(RequestTarget { from: Some(from), verb, subresource, object })
 }
 
@@ -358,17 +365,7 @@ fn transport(input: &Value) -> Result<TransportPlan, String> {
     let mut clients = Vec::new();
     for actor in input["latency"].as_object().into_iter().flatten().map(|(actor, _)| actor) {
         let (request, reply) = travel(input, actor)?;
-        let (process, own) = match (actor.strip_prefix("b/"), actor.as_str()) {
-            (Some(own), _) => (SECOND_MANAGER, own),
-            (None, "scheduler" | "scheduler-events" | "scheduler-informers") => (SCHEDULER, actor.as_str()),
-            (None, "kubelet") => (KUBELET, "kubelet"),
-            (None, own) => (MANAGER, own),
-        };
-        let owner = match own {
-            "informers" => ClientOwner::Informers,
-            "scheduler-events" => ClientOwner::Events("scheduler".to_string()),
-            own => ClientOwner::Component(own.to_string()),
-        };
+        let (process, owner) = client_of(actor);
         clients.push(ClientTravel { actor: actor.clone(), process: process.to_string(), owner, request, reply });
     }
     // The scheduler's informers have its latency, the kubelets' see pods as they come.

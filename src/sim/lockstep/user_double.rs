@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::component::{Change, Component, Context, HandlerResync, Input, MetricSink, WatchSpec};
+use super::double::{NO_ANSWER, Role};
+use crate::component::{Change, Context, Input};
 use crate::engine::calendar::Nature;
 use crate::model::{Key, Kind, Map, Name, Object, Patch, Preconditions, Request, Rv, Span, Time};
 use crate::rules::codec;
@@ -115,16 +116,11 @@ impl UserDouble {
     }
 }
 
-impl Component for UserDouble {
-    fn name(&self) -> &'static str {
-        "user"
-    }
+impl Role for UserDouble {
+    const NAME: &'static str = "user";
+    const KINDS: &'static [Kind] = &[Kind::ReplicaSet];
 
-    fn watches(&self) -> Vec<WatchSpec> {
-        vec![WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(Kind::ReplicaSet) }]
-    }
-
-    fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
+    fn play(&mut self, input: Input, ctx: &mut Context<'_>) {
         match input {
             Input::Start => {
                 for (token, (at, _)) in self.actions.iter().enumerate() {
@@ -134,19 +130,9 @@ impl Component for UserDouble {
             Input::Delta(delta) => self.observe(&delta.change),
             Input::Timer { token } => {
                 let request = self.request(&self.actions[token as usize].1);
-                ctx.out.request(request.expect("the plan's maker has read the objects"), 0);
+                ctx.out.request(request.expect("the plan's maker has read the objects"), NO_ANSWER);
             }
             Input::Reply { .. } | Input::Container(_) | Input::Cancel => {}
         }
-    }
-
-    fn is_idle(&self) -> bool {
-        true
-    }
-
-    fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}
-
-    fn boxed_clone(&self) -> Box<dyn Component> {
-        Box::new(self.clone())
     }
 }

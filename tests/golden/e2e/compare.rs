@@ -22,6 +22,19 @@ pub struct Second {
     pub exact: bool,
 }
 
+impl Second {
+    /// What is not the same, in words.
+    pub fn first_open(&self) -> Option<&'static str> {
+        let counts = [
+            (self.events, "Events"),
+            (self.conflicts, "conflicts"),
+            (self.requests != Some(false), "numbers of requests"),
+            (self.exact, "times to 0.1 ms"),
+        ];
+        counts.into_iter().find(|(is_same, _)| !is_same).map(|(_, name)| name)
+    }
+}
+
 /// Final state and checkpoints, and each object's changes, who made them and when.
 pub fn required(expect: &Value, got: &[Value]) -> Result<(), Disagreement> {
     let timeline = timeline(expect)?;
