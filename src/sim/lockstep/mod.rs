@@ -14,6 +14,7 @@ mod kubelet_double;
 mod owner_double;
 mod pod_double;
 mod system;
+mod system_faults;
 pub mod transport;
 mod user_double;
 

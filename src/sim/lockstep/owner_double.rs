@@ -23,7 +23,7 @@ impl OwnerDouble {
 fn delete_dependents(owner: &Uid, ctx: &mut Context<'_>) {
     for kind in OwnerDouble::KINDS {
         for object in ctx.informers.controlled_by(*kind, owner) {
-            ctx.out.request(deletion_of(&object, None), NO_ANSWER);
+            ctx.out.request(deletion_of(object, None), NO_ANSWER);
         }
     }
 }

@@ -6,18 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::plan::{
-    ApiServerSettings, ComponentPlan, ContainerTimes, End, FaultPlan, KubernetesVersion, Latency, ModelOptions, Plan,
-    ProcessPlan, QueuePlan, RateLimit, SchedulerPlan, StreamModel,
+    ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions, Plan, ProcessPlan,
+    QueuePlan, RateLimit, SchedulerPlan, StreamModel,
 };
 use super::kubelet_double::KubeletDoublePlan;
+use super::system_faults::{client_of, crashes, faults};
 use super::transport::{ClientOwner, ClientTravel, ProcessWatch, Readiness, TransportPlan};
 use super::user_double::UserAction;
 use super::{milliseconds, seconds};
-use crate::controllers::deployment::template_hash;
-use crate::faults::{
-    Cut, CutWatch, DelayWatch, DropStage, DropWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences,
-    ProcessRef, RequestTarget, Respond, Subresource, Verb, WatchEventType, WatchTarget,
-};
 use crate::model::{ComponentGates, Distribution, Gate, Kind, Span, Time};
 use crate::rules::codec;
 
@@ -37,11 +33,11 @@ const WORKERS: u32 = 5;
 /// Upstream: client-go/tools/cache/shared_informer.go, `syncedPollPeriod`, v0.36.
 const SYNC_POLL: Span = Span::from_milliseconds(100);
 
-const MANAGER: &str = "kcm";
-const SECOND_MANAGER: &str = "kcm-b";
-const SCHEDULER: &str = "scheduler";
-const KUBELET: &str = "kubelet";
-const USER: &str = "user";
+pub(super) const MANAGER: &str = "kcm";
+pub(super) const SECOND_MANAGER: &str = "kcm-b";
+pub(super) const SCHEDULER: &str = "scheduler";
+pub(super) const KUBELET: &str = "kubelet";
+pub(super) const USER: &str = "user";
 
 /// The plan of a case of vectors/e2e.
 ///
@@ -111,7 +107,7 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
     })
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -153,7 +149,7 @@ fn node(recorded: &Value) -> Value {
 }
 
 /// Recorded objects leave out the namespace.
-fn in_default_namespace(mut object: Value) -> Value {
+pub(super) fn in_default_namespace(mut object: Value) -> Value {
     let is_namespaced = object["kind"].as_str().and_then(Kind::from_user).is_some_and(|kind| kind.info().namespaced);
     if is_namespaced && object["metadata"]["namespace"].is_null() {
         object["metadata"]["namespace"] = json!("default");
@@ -183,162 +179,6 @@ fn user_action(action: &Value) -> Result<Option<UserAction>, String> {
         "crash" | "start" | "close-watch" => return Ok(None),
         other => return Err(format!("no action {other} yet")),
     }))
-}
-
-/// Crashes and starts, as faults that last from the one to the other.
-fn crashes(input: &Value, second: bool) -> Result<Vec<FaultPlan>, String> {
-    let end = seconds(&input["until"]).ok_or("a case has an end")? + Span::from_seconds(1);
-    let mut faults = Vec::new();
-    let mut down: Vec<(&str, Span)> = second.then_some((SECOND_MANAGER, Span::ZERO)).into_iter().collect();
-    let mut over = |name: &str, from: Span, until: Span| {
-        let action = FaultAction::Kill { process: ProcessRef::process(name), restart_after: until - from };
-        faults.push(FaultPlan::new(from, Some(until - from), action, format!("{name} is down")));
-    };
-    for action in list(input, "actions") {
-        let Some(name) = action["component"].as_str() else { continue };
-        let at = LEAD + seconds(&action["t"]).ok_or("an action has a time")?;
-        match action["verb"].as_str() {
-            Some("crash") => down.push((name, at)),
-            Some("start") => {
-                let found = down.iter().position(|(of, _)| *of == name).ok_or("what starts was down")?;
-                let (_, from) = down.remove(found);
-                over(name, from, at);
-            }
-            _ => {}
-        }
-    }
-    for (name, from) in down {
-        over(name, from, LEAD + end);
-    }
-    Ok(faults)
-}
-
-fn faults(input: &Value) -> Result<Vec<FaultPlan>, String> {
-    let mut faults = Vec::new();
-    for fault in list(input, "faults") {
-        let at = LEAD + seconds(&fault["from"]).unwrap_or(Span::ZERO);
-        let duration = seconds(&fault["until"]).map(|until| LEAD + until - at);
-        faults.push(FaultPlan::new(at, duration, fault_action(fault, input)?, fault.to_string()));
-    }
-    for action in list(input, "actions").iter().filter(|action| action["verb"] == "close-watch") {
-        let at = LEAD + seconds(&action["t"]).ok_or("an action has a time")?;
-        let cut = if action["gone"] == true { Cut::Gone } else { Cut::Clean };
-        let cut = CutWatch { to: process_ref(&action["component"]), kind: resource(action)?, cut };
-        faults.push(FaultPlan::new(at, None, FaultAction::CutWatch(cut), action.to_string()));
-    }
-    Ok(faults)
-}
-
-fn process_ref(name: &Value) -> ProcessRef {
-    ProcessRef::process(name.as_str().unwrap_or_default())
-}
-
-/// The kind that a fault or an action is about.
-fn resource(of: &Value) -> Result<Option<Kind>, String> {
-    let Some(resource) = of["resource"].as_str() else { return Ok(None) };
-    Kind::from_user(resource).map(Some).ok_or_else(|| format!("no resource {resource} yet"))
-}
-
-fn fault_action(fault: &Value, input: &Value) -> Result<FaultAction, String> {
-    let kind = resource(fault)?;
-    let name = fault["name"].as_str().map(|name| real_name(name, input)).transpose()?;
-    let object = ObjectTarget { kind, name, ..ObjectTarget::default() };
-    let count = fault["count"].as_u64();
-    match fault["kind"].as_str().unwrap_or_default() {
-        "delayEvents" => {
-            let by = seconds(&fault["extra_s"]).ok_or("a delay has a length")?;
-            let by = Distribution::Constant(by.0);
-            Ok(FaultAction::DelayWatch(DelayWatch::all(process_ref(&fault["to"]), kind, by)))
-        }
-        "dropEvent" => {
-            let target = WatchTarget { to: process_ref(&fault["to"]), object, event_type: event_type(fault)? };
-            let nth = fault["nth"].as_u64().unwrap_or(1);
-            let occurrences = Occurrences { nth, ..Occurrences::first(count.unwrap_or(1)) };
-            Ok(FaultAction::DropWatchEvents(DropWatchEvents { target, stage: DropStage::Store, occurrences }))
-        }
-        "respond" => {
-            let code =
-                fault["code"].as_u64().and_then(|code| u16::try_from(code).ok()).ok_or("an answer has a code")?;
-            let retry_after_seconds = fault["retry_after_s"].as_u64().and_then(|after| u32::try_from(after).ok());
-            let (target, occurrences) = (request_target(fault, object)?, Occurrences { count, ..Occurrences::ALL });
-            let message = Some("fault".to_string());
-            Ok(FaultAction::Respond(Respond { target, occurrences, code, retry_after_seconds, message }))
-        }
-        "lostResponse" => {
-            let (target, occurrences) = (request_target(fault, object)?, Occurrences { count, ..Occurrences::ALL });
-            Ok(FaultAction::LoseReplies(LoseReplies { target, occurrences, timeout: None }))
-        }
-        other => Err(format!("no fault {other} yet")),
-    }
-}
-
-/// Recordings call a pod `<deployment>-rs1-N` whose ReplicaSet's name really carries the hash of the first template.
-fn real_name(name: &str, input: &Value) -> Result<String, String> {
-    let Some((owner, number)) = name.split_once("-rs1-") else { return Ok(name.to_string()) };
-    let created = list(input, "actions").iter().map(|action| &action["object"]);
-    let mut deployments = list(input, "setup").iter().chain(created).filter(|object| object["kind"] == "Deployment");
-    let found = deployments.find(|object| object["metadata"]["name"] == owner);
-    let object = in_default_namespace(found.ok_or_else(|| format!("no deployment makes {name}"))?.clone());
-    let object = codec::decode(&object).map_err(|problems| format!("{problems:?}"))?;
-    let deployment = object.as_deployment().expect("a manifest of a Deployment");
-    Ok(format!("{owner}-{}-{number}", template_hash(&deployment.spec.template, None)))
-}
-
-/// What recordings call a client: its process, and whose it is there.
-fn client_of(actor: &str) -> (&'static str, ClientOwner) {
-    let (process, own) = match (actor.strip_prefix("b/"), actor) {
-        (Some(own), _) => (SECOND_MANAGER, own),
-        (None, "scheduler" | "scheduler-events") => (SCHEDULER, actor),
-        (None, KUBELET) => (KUBELET, actor),
-        (None, USER | "gc") => (USER, actor),
-        (None, own) => (MANAGER, own),
-    };
-    let owner = match own {
-        "informers" => ClientOwner::Informers,
-        "scheduler-events" => ClientOwner::Events(SCHEDULER.to_string()),
-        own => ClientOwner::Component(own.to_string()),
-    };
-    (process, owner)
-}
-
-/// Which requests a fault meets: those of an actor, or of a process.
-fn request_target(fault: &Value, mut object: ObjectTarget) -> Result<RequestTarget, String> {
-    let mut verb = fault["verb"].as_str().map(|verb| known(&Verb::ALL, verb)).transpose()?;
-    let subresource = fault["subresource"].as_str().map(|word| known(&Subresource::ALL, word)).transpose()?;
-    let mut from = process_ref(&fault["to"]);
-    if let Some(actor) = fault["actor"].as_str() {
-        let (process, owner) = client_of(actor);
-        from = ProcessRef::process(process);
-        match owner {
-            // Nobody else in a process watches.
-            ClientOwner::Informers => verb = verb.or(Some(Verb::Watch)),
-            ClientOwner::Events(component) => {
-                from.component = Some(component);
-                object.kind = Some(Kind::Event);
-            }
-            // Its informers have its name, its Events have not; of what it does itself everything is about pods.
-            ClientOwner::Component(_) if process == SCHEDULER => {
-                object.kind = object.kind.or((verb != Some(Verb::Watch)).then_some(Kind::Pod));
-            }
-            ClientOwner::Component(component) => from.component = Some(component),
-        }
-    }
-    Ok(RequestTarget { from: Some(from), verb, subresource, object })
-}
-
-fn known<T: Copy>(words: &[(&'static str, T)], wanted: &str) -> Result<T, String> {
-    let found = words.iter().find(|(word, _)| *word == wanted);
-    found.map(|(_, value)| *value).ok_or_else(|| format!("no word {wanted} yet"))
-}
-
-fn event_type(fault: &Value) -> Result<Option<WatchEventType>, String> {
-    Ok(match fault["type"].as_str() {
-        None => None,
-        Some("ADDED") => Some(WatchEventType::Added),
-        Some("MODIFIED") => Some(WatchEventType::Modified),
-        Some("DELETED") => Some(WatchEventType::Deleted),
-        Some(other) => return Err(format!("no event type {other}")),
-    })
 }
 
 fn kubelet(input: &Value) -> Result<KubeletDoublePlan, String> {
