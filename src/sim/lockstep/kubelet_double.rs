@@ -203,3 +203,45 @@ impl Role for KubeletDouble {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::sim::{NoObserver, World, lockstep::plan_of_system_case};
+
+    #[test]
+    fn a_program_that_ends_by_itself_ends_with_its_code() {
+        let annotations = json!({"sim/run-for": "#1=3,*=never", "sim/exit-code": "7"});
+        let pod = |name: &str| {
+            let metadata = json!({"name": name, "annotations": annotations});
+            let spec = json!({"nodeName": "n1", "containers": [{"name": "c", "image": "app:v1"}]});
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        };
+        let actor = json!({"request_ms": 1, "response_ms": 1});
+        let size = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
+        let node =
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": size}});
+        let case = json!({"input": {
+            "components": ["scheduler"], "until": 7, "nodes": [node], "setup": [pod("a-1"), pod("a-2")],
+            "latency": {"kubelet": actor, "scheduler": actor}, "watch_ms": {"kcm": 1, "scheduler": 1, "kubelet": 1},
+            "kubelet": {"start_s": 2, "ready_s": 1, "terminate_s": 2},
+        }});
+        let mut world = World::new(Arc::new(plan_of_system_case(&case).unwrap())).unwrap();
+        world.run(&mut NoObserver);
+        let state = |object: &Object| {
+            let pod = object.as_pod().expect("a pod");
+            let code = match pod.status.containers.first().map(|container| &container.state) {
+                Some(ContainerState::Terminated { exit_code, .. }) => Some(*exit_code),
+                _ => None,
+            };
+            (pod.meta.name.to_string(), pod.status.phase, code)
+        };
+        let states: Vec<_> = world.api().truth().iter(Kind::Pod).map(state).collect();
+        let (ended, runs) = (("a-1".into(), PodPhase::Failed, Some(7)), ("a-2".into(), PodPhase::Running, None));
+        assert_eq!(states, [ended, runs]);
+    }
+}

@@ -1,7 +1,8 @@
 //! Replays recordings of the real code: the same world as `run`, with the recording's latencies, names and doubles.
 //!
 //! A recorded case becomes a [`super::Plan`] that the builder of every run turns into a world. `controllers` reads
-//! vectors/controllers, `system` reads vectors/e2e; the doubles stand where the recordings had their own models:
+//! vectors/controllers, `system` and `system_faults` read vectors/e2e; the doubles stand where the recordings had their own
+//! models:
 //! [`PodDouble`] (scheduler and kubelet of the controller recordings), [`KubeletDouble`], [`UserDouble`] and
 //! [`OwnerDouble`] (kubelets, user and garbage collector of the whole-system recordings), and `transport` (how long each
 //! client's requests and watch events travel, and when writes are committed). What the doubles share is in `double`.
