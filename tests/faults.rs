@@ -326,12 +326,3 @@ fn one_handler_is_told_late_and_in_order_and_others_in_time() {
     let own: Vec<&str> = own.map(|record| record.component.as_str()).collect();
     assert!(!own.contains(&"replicaset"), "{own:?}");
 }
-
-#[test]
-fn a_process_comes_home_from_each_lagging_server() {
-    let (base, _) = page();
-    let fault = "at: 20s, every: 45s, times: 2, duration: 40s, reconnect: {of: kube-controller-manager, lag: 30s}";
-    let plan = with(&base, &format!("faults: [{{{fault}}}]\n"), "twice-away");
-    // It is away from 20 to 60 and from 65 to 105; the command of the second minute finds it at home.
-    assert_eq!(pods_seen(&plan, &[59, 64, 110, 140]), [(3, 3), (6, 6), (6, 6), (4, 4)]);
-}

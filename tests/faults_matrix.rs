@@ -13,7 +13,7 @@ use kubesim::scenario::{Overrides, load};
 use kubesim::sim::{Observer, Plan, World};
 
 /// A fault with as little as it can have: what the page calls it, its word, whom it is aimed at, and the rest.
-const FAULTS: [(&str, &str, &str, &str); 24] = [
+const FAULTS: [(&str, &str, &str, &str); 25] = [
     ("`dropWatchEvents`, `stage: store`", "dropWatchEvents", "to", "kind: Pod, stage: store"),
     ("`dropWatchEvents`, `stage: handler`", "dropWatchEvents", "to", "kind: Pod, stage: handler"),
     ("`duplicateWatchEvents`", "duplicateWatchEvents", "to", "kind: Pod"),
@@ -36,6 +36,7 @@ const FAULTS: [(&str, &str, &str, &str); 24] = [
     ("`apiServer`", "apiServer", "", "down: true"),
     ("`kill`", "kill", "of", ""),
     ("`restart`", "restart", "of", ""),
+    ("`oomKill`", "oomKill", "=", ""),
     ("`pause`", "pause", "=", ""),
     ("`clock`", "clock", "of", "step: 1h"),
 ];
@@ -48,10 +49,10 @@ const BEGINNINGS: [(&str, &str); 6] = [
     ("time", "at: 59s"),
     ("repeated", "at: 19s, every: 20s, times: 3"),
     ("condition", "when: 'count(\"pods\", \"app=api\") == 4'"),
-    ("watch event", "after: {watchEvent: {to: kube-controller-manager, kind: Pod, selector: app=api}, nth: 4}"),
+    ("watch event", "at: 30s, after: {watchEvent: {to: kube-controller-manager, kind: Pod, selector: app=api}}"),
     (
         "request",
-        "after: {request: {from: kube-controller-manager/replicaset, verb: create, kind: Pod, selector: app=api}, nth: 4}",
+        "at: 30s, after: {request: {from: kube-controller-manager/replicaset, verb: create, kind: Pod, selector: app=api}}",
     ),
     ("probability", "at: 9s, every: 10s, probability: 0.99"),
 ];
@@ -82,7 +83,8 @@ fn fault(row: usize, begins: &str, who: &str, more: &str) -> String {
     let fields = fields.join(", ");
     match word {
         // It has no fields of its own.
-        "pause" if !more.is_empty() => format!("{{{begins}, duration: 3s, pause: {{{more}}}}}"),
+        "pause" | "oomKill" if !more.is_empty() => format!("{{{begins}, duration: 3s, {word}: {{{more}}}}}"),
+        "oomKill" => format!("{{{begins}, duration: 3s, oomKill: deployment/api}}"),
         "pause" => format!("{{{begins}, duration: 3s, pause: {who}}}"),
         "kill" | "restart" => format!("{{{begins}, {word}: {{{fields}}}}}"),
         _ => format!("{{{begins}, duration: 3s, {word}: {{{fields}}}}}"),
@@ -129,8 +131,10 @@ impl Trial {
 
     /// Whom it can be aimed at.
     fn whom(&mut self, row: usize) -> &'static str {
-        if FAULTS[row].2.is_empty() {
-            return "everybody";
+        match FAULTS[row].1 {
+            "apiServer" => return "everybody",
+            "oomKill" => return "pods of an object, processes in pods",
+            _ => {}
         }
         let text = fault(row, BEGINNINGS[0].1, COMPONENT, "");
         if !self.works(&text) {

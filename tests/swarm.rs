@@ -221,7 +221,7 @@ fn request_fault(choices: &mut Choices) -> String {
 fn stream_fault(choices: &mut Choices) -> String {
     let to = choices.one_of(&["kube-controller-manager", "kube-scheduler", "kubelet"]);
     match choices.from(0, 6) {
-        // A kubelet whose cache goes back in time stops pods, and containers are not started a second time yet.
+        // A kubelet whose cache goes back in time stops pods. One that comes back meanwhile is not started again yet.
         5 if to != "kubelet" => format!("reconnect: {{of: {to}, lag: {}s}}", choices.from(1, 20)),
         5 | 6 => format!("reconnect: {{of: {to}, lag: {}s, resume: true}}", choices.from(1, 20)),
         0 => format!("duplicateWatchEvents: {{to: {to}, kind: Pod, copies: {}}}", choices.from(1, 3)),
