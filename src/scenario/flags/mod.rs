@@ -111,16 +111,7 @@ impl Reader {
                 continue;
             };
             match form.read(value.as_deref()) {
-                Err(wanted) => {
-                    let given = match value.as_deref() {
-                        None => "nothing".to_string(),
-                        Some("") => "an empty text".to_string(),
-                        Some(value) => format!("`{value}`"),
-                    };
-                    let holds_more = value.is_some_and(|value| value.contains(" --"));
-                    let help = holds_more.then(|| "each flag is an item of its own".to_string());
-                    item.problem(Code::BadFlag, format!("{name} must be {wanted}, not {given}"), help);
-                }
+                Err(wanted) => wrong_value(&item, &name, &wanted, value.as_deref()),
                 Ok(given) => match with_effect {
                     Some(flag) => {
                         // Lists of gates add up.
@@ -231,6 +222,18 @@ impl Reader {
             item.problem(Code::BadFlag, message, None);
         }
     }
+}
+
+/// A flag wants something else than it was given.
+fn wrong_value(item: &Entry<'_>, name: &str, wanted: &str, value: Option<&str>) {
+    let given = match value {
+        None => "nothing".to_string(),
+        Some("") => "an empty text".to_string(),
+        Some(value) => format!("`{value}`"),
+    };
+    let holds_more = value.is_some_and(|value| value.contains(" --"));
+    let help = holds_more.then(|| "each flag is an item of its own".to_string());
+    item.problem(Code::BadFlag, format!("{name} must be {wanted}, not {given}"), help);
 }
 
 fn said<T>(item: &Entry<'_>, name: &'static str, value: T) -> Said<T> {
