@@ -205,7 +205,7 @@ fn replicas(scenario: &str, data: &[ChartData]) -> Chart {
     // One that never has or wants a pod has nothing to show.
     let is_empty = |workload: &Workload| {
         let series = data.iter().flat_map(|run| workload.series(run));
-        series.flat_map(|series| series.points).all(|point| !(point.1 > 0.0))
+        series.flat_map(|series| series.points).all(|point| point.1.is_nan() || point.1 <= 0.0)
     };
     workloads.retain(|workload| !is_empty(workload));
     let mut panels = Vec::new();

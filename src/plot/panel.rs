@@ -216,7 +216,7 @@ impl<'a> PlacedPanel<'a> {
         let ends = series.points.iter().skip(1).map(|point| point.0).chain(std::iter::once(self.time.high));
         for ((from, value), to) in series.points.iter().zip(ends) {
             let (left, right) = (self.x(*from), self.x(to));
-            if !(*value > 0.0) || to <= self.time.low || *from >= self.time.high {
+            if value.is_nan() || *value <= 0.0 || to <= self.time.low || *from >= self.time.high {
                 continue;
             }
             canvas.rectangle((left, middle - 9), (right.max(left + 2), middle + 9), colour);
