@@ -155,7 +155,8 @@ fn start_times(records: &[Record]) -> BTreeMap<String, Span> {
         record.action == Action::Container && record.detail.to_string().starts_with("started container")
     });
     let took = |record: &Record| record.time - records[record.cause.0 as usize - 1].time;
-    started.map(|record| (record.key.as_ref().unwrap().name.to_string(), took(record))).collect()
+    // The first start of each: one that is started again has another draw.
+    started.rev().map(|record| (record.key.as_ref().unwrap().name.to_string(), took(record))).collect()
 }
 
 #[test]
