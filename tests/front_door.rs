@@ -30,7 +30,7 @@ fn files_that_are_fine_are_counted_and_nothing_runs() {
     .unwrap();
     let done = kubesim(&folder, &["check", "s.yaml"]);
     assert_eq!((done.code, done.out.as_str()), (0, "s.yaml: fine: 1 scenario, 2 objects of 2 kinds\n"), "{}", done.err);
-    assert!(done.err.contains("notice: v1 Service: not simulated yet"), "{}", done.err);
+    assert!(done.err.contains("notice: v1 Service: pods are spread by what it selects"), "{}", done.err);
     let quiet = kubesim(&folder, &["check", "s.yaml", "--quiet"]);
     assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (0, "", ""));
     assert!(!folder.join("output").exists(), "nothing is written");

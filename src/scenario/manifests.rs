@@ -72,8 +72,19 @@ pub fn collect(documents: Vec<Document>, kinds: &Kinds, problems: &mut Diagnosti
         let why = if custom { "a custom resource" } else { "not simulated yet" };
         format!("{what}: {why}; {objects} left out")
     }));
+    let is_there = |kind: Kind| manifests.list.iter().any(|manifest| manifest.object.kind == kind);
+    let partly = PARTLY.iter().filter(|(kind, _)| is_there(*kind));
+    let partly = partly.map(|(kind, effect)| format!("{} {kind}: {effect}", kind.info().api_version));
+    let partly: Vec<String> = partly.collect();
+    manifests.notices.extend(partly);
     manifests
 }
+
+/// Kinds that are held and shown, and of which little follows.
+const PARTLY: [(Kind, &str); 2] = [
+    (Kind::Service, "pods are spread by what it selects; no traffic is simulated"),
+    (Kind::PodDisruptionBudget, "nobody counts its pods, and nothing asks it"),
+];
 
 enum Identity {
     Simulated(Kind),

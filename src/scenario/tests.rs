@@ -135,17 +135,17 @@ fn bare_manifests_are_a_scenario() {
     assert_eq!(
         loaded.notices,
         [
-            "v1 Service: not simulated yet; 2 objects are left out",
             "example.com/v1 Gizmo: a custom resource; 1 object is left out",
+            "v1 Service: pods are spread by what it selects; no traffic is simulated",
             "namespace shop is in no file: it is there from the start",
             "no Node is given: 5 nodes of 8 CPU, 32Gi, 110 pods",
         ]
     );
     let names: Vec<_> =
         plan.objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap_or_default()).collect();
-    assert_eq!(names, ["default", "shop", "node-1", "node-2", "node-3", "node-4", "node-5", "p", "d"]);
+    assert_eq!(names, ["default", "shop", "node-1", "node-2", "node-3", "node-4", "node-5", "p", "s", "t", "d"]);
     assert_eq!(plan.objects[7]["metadata"]["namespace"], "default");
-    assert_eq!(plan.objects[8]["kind"], "Deployment");
+    assert_eq!(plan.objects[10]["kind"], "Deployment");
 }
 
 #[test]

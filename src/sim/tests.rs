@@ -84,13 +84,13 @@ fn lists_of_informers_wait_for_a_token_and_watches_do_not() {
     plan.processes[0].client = Some(RateLimit { qps: 0.125, burst: 1 });
     let (name, start) = ("kube-controller-manager", plan.start_at);
     // One request in 8 s: the second list waits for it, and the components for the list.
-    plan.version = KubernetesVersion::V1_32;
+    (plan.version, plan.gates) = (KubernetesVersion::V1_32, KubernetesVersion::V1_32.gates());
     let (_, mut records, _) = run(plan.clone());
     // A controller's handler lists too.
     records.retain(|record| record.component.is_empty());
     assert_eq!(times(&records, Action::List, name, start), [0, 8]);
     assert_eq!(times(&records, Action::Watch, name, start), [0, 8]);
-    plan.version = KubernetesVersion::V1_36;
+    (plan.version, plan.gates) = (KubernetesVersion::V1_36, KubernetesVersion::V1_36.gates());
     let (_, records, _) = run(plan);
     assert_eq!(times(&records, Action::Watch, name, start), [0, 0]);
 }
