@@ -20,6 +20,7 @@ const LAST_ACTION_SECONDS: u64 = 120;
 const LONGEST_FAULT_SECONDS: u64 = 60;
 
 /// The seeds, or those of `KUBESIM_SWARM=FIRST..LAST`.
+#[allow(clippy::disallowed_methods, reason = "more seeds are a matter of who runs the test")]
 fn seeds() -> (u64, u64) {
     let given = std::env::var("KUBESIM_SWARM").ok();
     let bounds = given.as_deref().and_then(|given| given.split_once(".."));

@@ -30,6 +30,9 @@ const CEL_METHODS: [&str; 12] = [
 const CEL_NAMES: [&str; 12] =
     ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "dyn", "optional"];
 
+/// The calls of an expression with their texts, and the parts of it that explain it.
+pub(super) type Found = (Vec<(Call, String)>, Vec<Shown>);
+
 /// Replaces calls by variables and checks every name on the way.
 pub(super) struct Rewriter<'a> {
     kinds: &'a Kinds,
@@ -44,7 +47,7 @@ impl Rewriter<'_> {
     ///
     /// # Errors
     /// A name, a function or an argument is wrong: which, with a suggestion.
-    pub(super) fn apply(expression: &mut IdedExpr, kinds: &Kinds) -> Result<(Vec<(Call, String)>, Vec<Shown>), String> {
+    pub(super) fn apply(expression: &mut IdedExpr, kinds: &Kinds) -> Result<Found, String> {
         let mut rewriter = Rewriter { kinds, calls: Vec::new(), shown: Vec::new(), bound: Vec::new() };
         rewriter.rewrite(expression)?;
         Ok((rewriter.calls, rewriter.shown))
