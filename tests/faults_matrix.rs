@@ -161,7 +161,7 @@ fn table(trial: &mut Trial) -> String {
         "| --- | --- | --- | --- | --- |".to_string(),
     ];
     let list = |names: Vec<&str>| if names.is_empty() { "all".to_string() } else { names.join(", ") };
-    for row in 0..FAULTS.len() {
+    for (row, (name, ..)) in FAULTS.iter().enumerate() {
         let begins = BEGINNINGS.iter().filter(|(_, begins)| trial.works(&fault(row, begins, PROCESS, "")));
         let begins: Vec<&str> = begins.map(|(name, _)| *name).collect();
         let at = BEGINNINGS[0].1;
@@ -179,7 +179,7 @@ fn table(trial: &mut Trial) -> String {
         let kinds = trial.works(&fault(row, at, PROCESS, "kinds: [Pod]")).then_some("kind");
         let objects: Vec<&str> = objects.into_iter().chain(kinds).collect();
         let whom = trial.whom(row);
-        lines.push(format!("| {} | {} | {} | {whom} | {} |", FAULTS[row].0, list(begins), list(of), list(objects)));
+        lines.push(format!("| {name} | {} | {} | {whom} | {} |", list(begins), list(of), list(objects)));
     }
     lines.join("\n")
 }
