@@ -72,6 +72,8 @@ pub struct EventRecorder {
     last_stamp: i64,
     /// Series by what makes events equal there; `None` for the older recorder.
     series: Option<Map<SeriesKey, Series>>,
+    /// When series that are over were last taken out.
+    swept: Time,
 }
 
 type SeriesKey = (AlikeKey, Rv);
@@ -97,6 +99,7 @@ impl EventRecorder {
             in_flight: false,
             last_stamp: i64::MIN,
             series: None,
+            swept: Time::default(),
         }
     }
 
@@ -135,7 +138,7 @@ impl EventRecorder {
     }
 
     /// DIVERGES: upstream looks at its series every six minutes, tells the last count of those that ended and forgets those
-    /// older than that; here an old one is forgotten when it is met, and its last count is not told.
+    /// older than that; here an old one is forgotten when a new one comes, and its last count is not told.
     fn report_in_series(&mut self, alike_key: AlikeKey, report: Report, now: Time, cause: Cause) {
         let series_key = (alike_key, report.version);
         let known = self.series.as_mut().and_then(|series| series.get_mut(&series_key));
@@ -149,12 +152,24 @@ impl EventRecorder {
                 }
             }
             None => {
+                self.sweep(now);
                 let message = report.message.clone();
                 let request = Request::Create(self.event(report, message.clone(), 1, now).into());
                 let series = Series { key: request.key(), message, is_series: false, last: now };
                 self.series.get_or_insert_default().insert(series_key, series);
                 self.waiting.push_back((cause, request));
             }
+        }
+    }
+
+    /// Forgets the series that are over, so that the list does not grow with the length of a run.
+    fn sweep(&mut self, now: Time) {
+        if now - self.swept <= SERIES_END {
+            return;
+        }
+        self.swept = now;
+        if let Some(series) = &mut self.series {
+            series.retain(|_, one| now - one.last <= SERIES_END);
         }
     }
 
@@ -343,6 +358,9 @@ mod tests {
         // Another version of the pod, and a series that has been over for more than 360 s.
         assert!(matches!(report(2, 7), Some(Request::Create(_))));
         assert!(matches!(report(1, 367), Some(Request::Create(_))));
+        // Those of 7 and 367 s are over at 1000 s, and forgotten.
+        assert!(matches!(report(3, 1000), Some(Request::Create(_))));
+        assert_eq!(recorder.series.map(|series| series.len()), Some(1));
     }
 
     #[test]
