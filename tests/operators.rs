@@ -47,6 +47,45 @@ fn the_example_of_the_page_can_fail() {
     assert_eq!(unmet.len(), 2, "database-7 has neither a status nor pods: {unmet:?}");
 }
 
+/// Pods whose creation waited for the client's limiter count as any: one token in 2 s, two objects with a pod each.
+#[test]
+fn what_the_clients_limit_holds_back_counts_once_it_happens() {
+    let plan = plan_of(
+        "operators-held-back",
+        "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  duration: 2m\n  nodes: [{count: 2}]\n  operators: \
+         [{name: op, of: {kind: Database, count: 2}, client: {qps: 0.5, burst: 1}, reconcile: {requests: [{create: \
+         {count: 1, template: {apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: i}]}}}}]}}]\n",
+    );
+    let records = run(&plan).records;
+    let creates = records.iter().filter(|record| record.action == Action::Create && record.process == "op");
+    let details: Vec<String> = creates.map(|record| record.detail.to_string()).collect();
+    assert!(details.iter().any(|detail| detail.starts_with("held back by the client's rate limit for")), "{details:?}");
+    let summary = single::measure(&Arc::new(plan)).unwrap();
+    assert_eq!(summary.kpis["pods_created_total"].0, Some(2.0));
+    assert!(summary.kpis["pod_start_seconds_p99"].0.is_some_and(|seconds| seconds > 0.0));
+}
+
+/// controller-runtime's caches are warm before the election, and its controllers, with their queues, begin after it.
+#[test]
+fn a_standby_has_warm_caches_and_an_empty_queue() {
+    let text = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  duration: 2m\n  nodes: [{count: 2}]\n  operators: \
+                [{name: op, replicas: 2, generationChangedPredicate: true, of: {kind: Database, count: 3}, reconcile: {requests: [{update-status: {phase: \
+                Ready}}]}}]\n  faults: [{at: 60s, duration: 1h, kill: op/leader}]\n";
+    let plan = plan_of("operators-standby", text);
+    let records = run(&plan).records;
+    let died = records.iter().find(|record| record.action == Action::ProcessStop).expect("the leader is killed");
+    let of = |action: Action, is_standby: bool| {
+        let records =
+            records.iter().filter(move |record| record.action == action && record.process.as_str().starts_with("op"));
+        records.filter(move |record| (record.process != died.process) == is_standby).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Action::Enqueue, false).len(), 3);
+    // The standby lists when it starts, and hears of the objects when it leads, without a request.
+    let [heard, listed] = [of(Action::Enqueue, true), of(Action::Relist, true)];
+    assert_eq!((heard.len(), listed.len()), (3, 1), "{heard:?} {listed:?}");
+    assert!(listed[0].time < died.time && heard.iter().all(|enqueue| enqueue.time > died.time));
+}
+
 /// An operator in the pod of a Deployment, which looks at its objects every two seconds.
 fn in_a_pod(test: &str, disturbance: &str) -> Plan {
     let text = format!(

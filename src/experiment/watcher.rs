@@ -164,7 +164,7 @@ impl<'a> Watcher<'a> {
         let Some(key) = &record.key else { return };
         let is_write = matches!(record.action, Action::Create | Action::Patch);
         // A refused write has its error in the detail.
-        let is_done = matches!(record.detail, crate::model::record::Detail::None);
+        let is_done = record.detail.is_of_success();
         match key.kind {
             Kind::Event if is_write && is_done => self.touched_events.push(key.clone()),
             Kind::Pod if record.action == Action::Create && is_done => {

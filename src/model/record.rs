@@ -145,6 +145,29 @@ pub enum Detail {
     Text(Name),
 }
 
+/// Detail of a request that its client's limiter let wait.
+pub const HELD_BACK: &str = "held back by the client's rate limit for";
+/// Detail of a request that is tried again, with the number of the attempt.
+pub const ATTEMPT: &str = "attempt";
+
+impl Detail {
+    /// Whether the record of a request with this detail is of one that was carried out: a refused one has its error here, one
+    /// that waited or was tried again says so.
+    pub fn is_of_success(&self) -> bool {
+        match self {
+            Detail::None => true,
+            Detail::Number(words, _) => *words == ATTEMPT,
+            Detail::Span(words, _) => *words == HELD_BACK,
+            _ => false,
+        }
+    }
+
+    /// The same of a detail that was written out.
+    pub fn is_text_of_success(text: &str) -> bool {
+        text.is_empty() || [ATTEMPT, HELD_BACK].iter().any(|words| text.starts_with(words))
+    }
+}
+
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

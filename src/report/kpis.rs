@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
-use crate::model::record::Detail;
 use crate::model::{Action, Kind, Map, Record, RecordId, Span, Time};
 use crate::trace::RecordSink;
 
@@ -116,7 +115,7 @@ impl RecordSink for KpiCollector {
 fn is_change(record: &Record) -> bool {
     use Action::{Bind, Create, Delete, Evict, Patch, Scale, Update, UpdateStatus};
     matches!(record.action, Create | Update | UpdateStatus | Patch | Delete | Bind | Evict | Scale)
-        && matches!(record.detail, Detail::None)
+        && record.detail.is_of_success()
         && record.key.as_ref().is_some_and(|key| !matches!(key.kind, Kind::Event | Kind::Lease))
 }
 
@@ -242,7 +241,7 @@ fn seconds(ns: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Detail;
+    use crate::model::record::{Detail, HELD_BACK};
     use crate::model::{Key, Name, Rv};
 
     fn at(milliseconds: i64) -> Time {
@@ -284,7 +283,12 @@ mod tests {
             record(7, 6, 22, Action::Reconcile, Kind::ReplicaSet),
             record(8, 7, 30, Action::Remove, Kind::Pod),
             record(9, 7, 30, Action::Remove, Kind::ReplicaSet),
-            record(10, 9, 30, Action::UpdateStatus, Kind::ReplicaSet),
+            // It waited for its client's limiter, and was carried out; the next was not.
+            Record {
+                detail: Detail::Span(HELD_BACK, Span(5)),
+                ..record(10, 9, 30, Action::UpdateStatus, Kind::ReplicaSet)
+            },
+            Record { detail: Detail::Words("Conflict"), ..record(13, 9, 35, Action::UpdateStatus, Kind::ReplicaSet) },
             // What waits after the last write does not count for the depth, nor does what a dead process had queued.
             record(11, 10, 30, Action::Enqueue, Kind::ReplicaSet),
             record(12, 0, 40, Action::ProcessStop, Kind::ReplicaSet),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::chain::{ChainLine, phrase};
 use super::trace_rows::Row;
 pub use super::trace_rows::{Problem, Rows};
+use crate::model::record::Detail;
 use crate::model::{Action, Key, Kind, Name, Span};
 use crate::rules::suggest;
 
@@ -108,7 +109,7 @@ impl Rows {
     fn start(&self, row: &Row) -> Start {
         let (action, detail) = (self.text(row.action), self.text(row.detail));
         // The detail of a request is its error.
-        if detail.is_empty() && WRITES.iter().any(|write| write.as_str() == action) {
+        if Detail::is_text_of_success(detail) && WRITES.iter().any(|write| write.as_str() == action) {
             return Start::Write;
         }
         let is_failure = match action {

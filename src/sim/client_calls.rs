@@ -6,7 +6,7 @@ use crate::client::process::ClientKey;
 use crate::client::rest::{Call, CallVerb, Departure, Lost, Next, Received};
 use crate::engine::calendar::{EventId, Nature};
 use crate::model::api::Reason;
-use crate::model::record::Detail;
+use crate::model::record::{ATTEMPT, Detail, HELD_BACK};
 use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Request, Span};
 
 use super::event::{Event, RequestId};
@@ -55,8 +55,8 @@ impl ClientCall {
     pub fn detail(&self) -> Detail {
         match self.call.attempts() {
             1 if self.throttled < LONG_THROTTLE => Detail::None,
-            1 => Detail::Number("held back by the client's rate limit, ms:", self.throttled.0 / 1_000_000),
-            attempts => Detail::Number("attempt", i64::from(attempts)),
+            1 => Detail::Span(HELD_BACK, Span(self.throttled.0 / 1_000_000 * 1_000_000)),
+            attempts => Detail::Number(ATTEMPT, i64::from(attempts)),
         }
     }
 }

@@ -138,7 +138,7 @@ fn a_retry_waits_for_a_token_as_any_request() {
     // Tokens at 0, 0, 1, 2, ... s: the attempt at 0 is refused and repeated at once; a batch of one, then of two, each
     // pod with its Event: the first Event takes the token of 1 s.
     let creates = rows(&world, &records, Action::Create);
-    let held_back = |ms: i64| format!("held back by the client's rate limit, ms: {ms}");
+    let held_back = |ms: i64| format!("held back by the client's rate limit for {}", Span::from_milliseconds(ms));
     assert_eq!(creates, [row(0, "attempt 2"), row(2_000, &held_back(2_000)), row(3_000, &held_back(3_000))]);
 }
 

@@ -58,6 +58,7 @@ impl World {
             return;
         }
         self.processes[process].started = true;
+        self.add_late_handlers(process, cause);
         for component in 0..self.processes[process].components.len() {
             self.hand(process, component, Input::Start, cause);
         }

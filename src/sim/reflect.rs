@@ -5,7 +5,7 @@ use crate::client::fifo::Shape;
 use crate::client::process::ClientUse;
 use crate::client::reflector::{Ask, Failure, Mode, Next, StreamEnd, Version};
 use crate::client::shared_informer::{Informer, InformerSettings};
-use crate::component::{ClientRow, Draws, HandlerResync, Purpose};
+use crate::component::{ClientRow, Draws, HandlerResync, Purpose, WatchSpec};
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::uniform_unit;
 use crate::model::api::{ListVersion, Reason};
@@ -13,11 +13,18 @@ use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiError, ApiResult, Cause, Gate, Gates, Kind, RecordId, Request, Span};
 
 use super::event::{Event, ProcessIndex, ReflectorEvent};
-use super::plan::{RateLimit, ResyncDraw, ResyncModel, ResyncPlan};
+use super::plan::{CacheStart, ComponentPlan, RateLimit, ResyncDraw, ResyncModel, ResyncPlan};
 use super::streams::EMPTY_STREAM;
 use super::world::{Sender, World};
 
 const RESYNC_PERIOD: Purpose = Purpose("resync-period");
+
+fn handler_resync(spec: &WatchSpec, period: Span) -> Span {
+    match spec.resync {
+        HandlerResync::Default => period,
+        HandlerResync::Never => Span::ZERO,
+    }
+}
 
 impl World {
     /// A process' informers are made for its components, and ask for everything.
@@ -26,14 +33,13 @@ impl World {
         let limit = self.plan.processes[process].client;
         self.processes[process].informer_client = limit.and_then(RateLimit::bucket);
         for component in 0..self.processes[process].components.len() {
+            let waits = self.adds_handlers_late(process, component) && !self.processes[process].acts;
             for spec in self.processes[process].components[component].component.watches() {
                 let settings = self.informer_settings(process, spec.kind);
                 let informer = self.processes[process].informers.ensure_with(spec.kind, &spec.selector, settings);
-                let resync = match spec.resync {
-                    HandlerResync::Default => settings.resync,
-                    HandlerResync::Never => Span::ZERO,
-                };
-                informer.add_handler(component, resync, now);
+                if !waits {
+                    informer.add_handler(component, handler_resync(&spec, settings.resync), now);
+                }
             }
         }
         let kinds: Vec<Kind> = self.processes[process].informers.iter().map(|informer| informer.kind).collect();
@@ -41,6 +47,32 @@ impl World {
             let (informer, draws) = self.informer_and_draws(process, kind);
             let ask = informer.start(now, draws);
             self.ask(process, kind, ask, cause);
+        }
+    }
+
+    /// Whether a component listens to its caches only once its process leads: until then no key waits in its queue.
+    ///
+    /// Upstream: controller-runtime pkg/manager/runnable_group.go (caches start before the election, controllers after it)
+    /// and pkg/internal/controller/controller.go (`Start` adds the handlers of its sources), v0.24; without `EnableWarmup`.
+    fn adds_handlers_late(&self, process: ProcessIndex, component: usize) -> bool {
+        let plan = &self.plan.processes[process];
+        plan.election.as_ref().is_some_and(|election| election.caches == CacheStart::AtOnce)
+            && matches!(plan.components[component], ComponentPlan::Operator(..))
+    }
+
+    /// The process leads: components that waited for it listen, and hear of everything their caches hold.
+    pub(super) fn add_late_handlers(&mut self, process: ProcessIndex, cause: Cause) {
+        let now = self.calendar.now();
+        for component in 0..self.processes[process].components.len() {
+            if !self.adds_handlers_late(process, component) {
+                continue;
+            }
+            for spec in self.processes[process].components[component].component.watches() {
+                let resync = self.resync_period(process, spec.kind);
+                let informer = self.processes[process].informers.get_informer_mut(spec.kind).expect("it was ensured");
+                informer.add_handler(component, handler_resync(&spec, resync), now);
+                self.call_handlers(process, spec.kind, cause, None);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::apiserver::Writer;
 use crate::component::draw_span;
 use crate::engine::calendar::Nature;
+use crate::model::api::Reason;
 use crate::model::record::Detail;
 use crate::model::{Action, Answer, ApiResult, Kind, Object, RecordId, Request, Span};
 use crate::rules::admission::NodeRegistration;
@@ -127,6 +128,7 @@ impl World {
         let flight = self.requests.get_mut(id);
         let (process, cause, request) = (flight.process, flight.cause, flight.request.clone());
         self.counters.requests += 1;
+        self.counters.refused += u64::from(matches!(&result, Err(error) if error.reason == Reason::TooManyRequests));
         self.count(&request, &result, request.kind());
         let key = Some(request.key()).filter(|key| !key.name.is_empty());
         let record = self.note(cause, Some(process), action_of(&request), key, detail_of(&result));

@@ -392,7 +392,6 @@ impl World {
 
     /// 429.
     fn refuse(&mut self, id: RequestId, retry_after_seconds: u32, reason: &'static str) {
-        self.counters.refused += 1;
         let mut error = ApiError::new(Reason::TooManyRequests, format!("{TOO_MANY} ({reason})"));
         error.retry_after_seconds = Some(retry_after_seconds);
         self.answer_without_effect(id, Err(error));

@@ -90,7 +90,7 @@ pub struct Counters {
     pub requests: u64,
     /// Of these, answered by 409.
     pub conflicts: u64,
-    /// Of these, refused by flow control: 429.
+    /// Of these, answered 429, by flow control or by a fault.
     pub refused: u64,
     /// Reconciles begun.
     pub reconciles: u64,
