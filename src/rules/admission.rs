@@ -4,9 +4,9 @@
 
 use std::rc::Rc;
 
-use super::qos;
+use super::{label_keys, qos};
 use crate::model::{
-    Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
+    Condition, ConditionStatus, Labels, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
     find_condition,
 };
 
@@ -42,26 +42,39 @@ pub enum NodeRegistration {
 /// Specs as they came in and as they were stored, so that all pods of a template go on sharing one spec. Forgetting costs
 /// memory only; it never changes a result.
 #[derive(Clone, Default, Debug)]
-pub struct AdmittedSpecs(Vec<(Rc<PodSpec>, Rc<PodSpec>)>);
+pub struct AdmittedSpecs(Vec<Admitted>);
+
+/// A spec as it came in and as it was stored.
+#[derive(Clone, Debug)]
+struct Admitted {
+    given: Rc<PodSpec>,
+    /// The pod's labels, if the spec has label keys to merge.
+    labels: Option<Labels>,
+    stored: Rc<PodSpec>,
+}
 
 impl AdmittedSpecs {
-    fn admit(&mut self, spec: &Rc<PodSpec>) -> Rc<PodSpec> {
-        if let Some((_, admitted)) = self.0.iter().find(|(given, _)| Rc::ptr_eq(given, spec)) {
-            return admitted.clone();
+    fn admit(&mut self, spec: &Rc<PodSpec>, labels: &Labels) -> Rc<PodSpec> {
+        let labels = label_keys::has_keys(spec).then(|| labels.clone());
+        if let Some(known) = self.0.iter().find(|known| Rc::ptr_eq(&known.given, spec) && known.labels == labels) {
+            return known.stored.clone();
         }
-        let admitted = admitted_spec(spec);
+        let mut stored = admitted_spec(spec);
+        if let Some(labels) = &labels {
+            label_keys::merge(Rc::make_mut(&mut stored), labels);
+        }
         if self.0.len() == REMEMBERED {
             self.0.remove(0);
         }
-        self.0.push((spec.clone(), admitted.clone()));
-        admitted
+        self.0.push(Admitted { given: spec.clone(), labels, stored: stored.clone() });
+        stored
     }
 }
 
-/// Admits a pod to be created, its creation time set: default tolerations and priority, and the status of a pod nobody has
+/// Admits a pod to be created, its creation time set: default tolerations, priority and label keys, and the status of a pod nobody has
 /// seen yet. A gated pod says so in its first condition.
 pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
-    pod.spec = specs.admit(&pod.spec);
+    pod.spec = specs.admit(&pod.spec, &pod.meta.labels);
     pod.status = PodStatus { phase: PodPhase::Pending, qos_class: qos::class(&pod.spec), ..PodStatus::default() };
     if !pod.spec.scheduling_gates.is_empty() {
         pod.status.conditions.push(Condition {

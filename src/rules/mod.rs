@@ -9,6 +9,7 @@ pub mod codec;
 pub mod cron;
 pub mod field_names;
 pub mod go_duration;
+pub mod label_keys;
 pub mod manifest;
 pub mod names;
 pub mod node_affinity;

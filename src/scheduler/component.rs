@@ -146,7 +146,10 @@ impl Scheduler {
                     self.cluster_event(event, ctx);
                 }
             }
-            Change::Deleted { last: Object::Node(last), .. } => self.cache.remove_node(&last.meta.name),
+            Change::Deleted { last: Object::Node(last), .. } => {
+                self.cache.remove_node(&last.meta.name);
+                self.cluster_event(ClusterEvent::NodeDeleted(last), ctx);
+            }
             Change::Added(Object::ReplicaSet(set)) | Change::Updated { new: Object::ReplicaSet(set), .. } => {
                 self.cache.selectors.set_owner(owner_key(&set), set.spec.selector.clone());
             }
@@ -238,7 +241,7 @@ impl Scheduler {
     fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
         if !old.node_name.is_empty() {
             self.cache.update_pod(new);
-            if let Some(event) = ClusterEvent::of_assigned_pod_update(old, new) {
+            for event in ClusterEvent::of_assigned_pod_update(old, new) {
                 self.cluster_event(event, ctx);
             }
         } else if !new.node_name.is_empty() {

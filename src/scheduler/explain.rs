@@ -186,9 +186,16 @@ pub fn describe(event: &ClusterEvent) -> String {
     let pod = |pod: &Pod| format!("pod {}/{} on {}", pod.meta.namespace, pod.meta.name, pod.node_name);
     match event {
         ClusterEvent::NodeAdded(node) => format!("node {} was added", node.meta.name),
+        ClusterEvent::NodeDeleted(last) => format!("node {} was deleted", last.meta.name),
         ClusterEvent::NodeUpdated { new, .. } => format!("node {} changed", new.meta.name),
         ClusterEvent::AssignedPodAdded(added) => format!("{} was added", pod(added)),
         ClusterEvent::AssignedPodScaledDown { new, .. } => format!("{} asks for less", pod(new)),
+        ClusterEvent::AssignedPodRelabelled { new, .. } => format!("{} has other labels", pod(new)),
+        ClusterEvent::AssignedPodDeleted(last) if last.node_name.is_empty() => {
+            let Pod { meta, status, .. } = &**last;
+            let node = &status.nominated_node_name;
+            format!("pod {}/{} gave up its nomination to {node}", meta.namespace, meta.name)
+        }
         ClusterEvent::AssignedPodDeleted(last) => format!("{} was deleted", pod(last)),
         ClusterEvent::PodUpdated { .. } => "the pod itself changed".to_string(),
     }
@@ -206,6 +213,13 @@ pub fn hints(plugin: &str) -> &'static str {
         }
         names::NODE_UNSCHEDULABLE => "a node is added or uncordoned, or the pod gets a toleration",
         names::NODE_NAME => "a node is added",
+        names::NODE_PORTS => "a pod with one of its ports is deleted, or a node is added",
+        names::POD_TOPOLOGY_SPREAD => {
+            "a pod that it counts comes, goes or has other labels, or a node with the labels that it counts by comes, goes or changes"
+        }
+        names::INTER_POD_AFFINITY => {
+            "a pod that it wants near comes, one that it wants apart goes, or a node with the labels that they go by comes or changes"
+        }
         _ => "nothing that is known",
     }
 }

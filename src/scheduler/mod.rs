@@ -6,8 +6,8 @@
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
-//! Not modelled yet: host ports, volumes, topology spread but for the default constraints, inter-pod affinity, image locality, preemption (see
-//! [`post_filter`]), nominated pods of others, resource claims, extenders, several profiles.
+//! Not modelled yet: volumes, preemption (see [`post_filter`]), declared features of nodes, resource claims, extenders, several
+//! profiles.
 
 pub mod cache;
 pub mod component;

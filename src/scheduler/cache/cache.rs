@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use super::images::Images;
 use super::node_row::{NodeRow, NodeSums};
 use super::selectors::Selectors;
 use super::zones::{NodeTree, zone_of};
@@ -43,6 +44,7 @@ pub struct Cache {
     tree: NodeTree,
     /// What Services and the owners of pods select, and labels of namespaces.
     pub selectors: Selectors,
+    pub(super) images: Images,
 }
 
 impl Cache {
@@ -55,6 +57,9 @@ impl Cache {
     pub fn set_node(&mut self, node: &Rc<Node>) {
         let index = self.index_for(&node.meta.name);
         let old = self.rows[index.0 as usize].node.replace(node.clone());
+        if !old.as_ref().is_some_and(|old| Rc::ptr_eq(&old.images, &node.images)) {
+            self.images.replace(old.as_deref(), Some(node));
+        }
         self.sums[index.0 as usize].allocatable = allocatable_amounts(&node.allocatable);
         let zone = zone_of(node);
         match old.as_deref().map(zone_of) {
@@ -71,6 +76,7 @@ impl Cache {
         let Some(index) = self.by_name.get(name).copied() else { return };
         if let Some(node) = self.rows[index.0 as usize].node.take() {
             self.tree.remove(&zone_of(&node), index);
+            self.images.replace(Some(&node), None);
             self.order_is_stale = true;
         }
         self.sums[index.0 as usize].allocatable = Amounts::default();

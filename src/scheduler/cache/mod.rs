@@ -5,6 +5,7 @@
 pub mod assume;
 #[allow(clippy::module_inception)]
 pub mod cache;
+pub mod images;
 pub mod node_row;
 pub mod selectors;
 pub mod snapshot;

@@ -61,6 +61,11 @@ impl Selectors {
         self.namespaces.get(name).unwrap_or(&Labels::NONE)
     }
 
+    /// The labels of a namespace; `None` when it is not known.
+    pub fn namespace(&self, name: &Name) -> Option<&Labels> {
+        self.namespaces.get(name)
+    }
+
     /// The pods that the Services and the owner of a pod select all together; without any, `None`.
     ///
     /// Upstream: `DefaultSelector` of helper/spread.go: labels of matching Services, merged, and the owner's requirements.

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::images::{ImageState, Images};
 use super::node_row::{NodeRow, Overlay};
 use super::selectors::Selectors;
 use super::{Cache, NodeIndex, NodeSums};
@@ -19,6 +20,7 @@ pub struct Snapshot<'a> {
     order: &'a [NodeIndex],
     by_name: &'a Map<Name, NodeIndex>,
     selectors: &'a Selectors,
+    images: &'a Images,
     overlay: Option<&'a Overlay>,
 }
 
@@ -32,6 +34,7 @@ impl Cache {
             order: &self.order,
             by_name: &self.by_name,
             selectors: &self.selectors,
+            images: &self.images,
             overlay: None,
         }
     }
@@ -94,6 +97,11 @@ impl<'a> Snapshot<'a> {
     /// What Services and the owners of pods select, and labels of namespaces.
     pub fn selectors(&self) -> &'a Selectors {
         self.selectors
+    }
+
+    /// An image, by one of its names, if some node has it.
+    pub fn image(&self, name: &Name) -> Option<&'a ImageState> {
+        self.images.get(name)
     }
 
     /// The node with this name.

@@ -20,6 +20,8 @@ pub enum ClusterEvent {
         /// After.
         new: Rc<Node>,
     },
+    /// A node is gone.
+    NodeDeleted(Rc<Node>),
     /// A bound pod is new (also the scheduler's own binding, once the informer shows it).
     AssignedPodAdded(Rc<Pod>),
     /// A bound pod asks for less than before.
@@ -29,7 +31,15 @@ pub enum ClusterEvent {
         /// After.
         new: Rc<Pod>,
     },
-    /// A bound pod is gone, or an assumed pod was taken back.
+    /// A bound pod has other labels than before.
+    AssignedPodRelabelled {
+        /// Before.
+        old: Rc<Pod>,
+        /// After.
+        new: Rc<Pod>,
+    },
+    /// A bound pod is gone, or an assumed pod was taken back. Also a pending pod that was nominated (it names no node then)
+    /// and is gone, or is nominated elsewhere: others had left it its room.
     AssignedPodDeleted(Rc<Pod>),
     /// The pending pod itself changed; asked only of that pod.
     PodUpdated {
@@ -52,14 +62,25 @@ impl ClusterEvent {
         (!same).then(|| ClusterEvent::NodeUpdated { old: old.clone(), new: new.clone() })
     }
 
-    /// The event of a bound pod's update; `None` unless some request shrank.
-    pub fn of_assigned_pod_update(old: &Rc<Pod>, new: &Rc<Pod>) -> Option<ClusterEvent> {
-        if Rc::ptr_eq(&old.spec, &new.spec) {
-            return None;
+    /// The events of a bound pod's update: it has other labels, some request shrank.
+    ///
+    /// Upstream: `PodSchedulingPropertiesChange`; what else it looks at matters to pending pods only.
+    pub fn of_assigned_pod_update(old: &Rc<Pod>, new: &Rc<Pod>) -> Vec<ClusterEvent> {
+        let mut events = Vec::new();
+        if old.meta.labels != new.meta.labels {
+            events.push(ClusterEvent::AssignedPodRelabelled { old: old.clone(), new: new.clone() });
         }
-        scaled_down(&Requests::of(old), &Requests::of(new))
-            .then(|| ClusterEvent::AssignedPodScaledDown { old: old.clone(), new: new.clone() })
+        if may_be_scaled_down(old, new) && scaled_down(&Requests::of(old), &Requests::of(new)) {
+            events.push(ClusterEvent::AssignedPodScaledDown { old: old.clone(), new: new.clone() });
+        }
+        events
     }
+}
+
+/// Requests come from the spec and, while a pod is resized, from its status.
+fn may_be_scaled_down(old: &Rc<Pod>, new: &Rc<Pod>) -> bool {
+    let is_resized = || old.status.containers.iter().chain(&old.status.init_containers).any(|one| one.held.is_some());
+    !Rc::ptr_eq(&old.spec, &new.spec) || is_resized()
 }
 
 /// Whether any request of `new` is below that of `old`.

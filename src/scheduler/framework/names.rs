@@ -12,11 +12,17 @@ pub const NODE_NAME: &str = "NodeName";
 pub const TAINT_TOLERATION: &str = "TaintToleration";
 /// Node selectors and node affinity.
 pub const NODE_AFFINITY: &str = "NodeAffinity";
+/// Ports of the node.
+pub const NODE_PORTS: &str = "NodePorts";
 /// Room for the pod's requests.
 pub const NODE_RESOURCES_FIT: &str = "NodeResourcesFit";
-/// Pods of one owner over nodes and zones.
+/// Pods over nodes and zones.
 pub const POD_TOPOLOGY_SPREAD: &str = "PodTopologySpread";
 /// CPU and memory used in like shares.
 pub const NODE_RESOURCES_BALANCED_ALLOCATION: &str = "NodeResourcesBalancedAllocation";
+/// Nearness to other pods.
+pub const INTER_POD_AFFINITY: &str = "InterPodAffinity";
+/// Images that nodes have.
+pub const IMAGE_LOCALITY: &str = "ImageLocality";
 /// Creates the binding (the component itself plays it).
 pub const DEFAULT_BINDER: &str = "DefaultBinder";

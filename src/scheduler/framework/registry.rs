@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::{ClusterEvent, Plugin, PodInfo};
 use crate::scheduler::plugins::{
-    NodeAffinity, NodeName, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
-    TaintToleration,
+    ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, NodeResourcesFit,
+    NodeUnschedulable, PodTopologySpread, TaintToleration,
 };
 
 /// The version of Kubernetes whose rules hold where they differ.
@@ -46,9 +46,12 @@ impl Profile {
             register(NodeName, 0),
             register(TaintToleration, 3),
             register(NodeAffinity, 2),
+            register(NodePorts, 0),
             register(NodeResourcesFit, 1),
-            register(PodTopologySpread, 2),
+            register(PodTopologySpread { version }, 2),
+            register(InterPodAffinity { version }, 2),
             register(NodeResourcesBalancedAllocation { version }, 1),
+            register(ImageLocality { version }, 1),
         ];
         Profile { scheduler_name: "default-scheduler", plugins }
     }

@@ -55,7 +55,9 @@ impl Plugin for NodeResourcesFit {
             ClusterEvent::NodeUpdated { old, new } => {
                 fits_empty(&pod.requests, new) && grew_for(&pod.requests, &old.allocatable, &new.allocatable)
             }
-            ClusterEvent::AssignedPodAdded(_) => false,
+            ClusterEvent::AssignedPodAdded(_)
+            | ClusterEvent::AssignedPodRelabelled { .. }
+            | ClusterEvent::NodeDeleted(_) => false,
         }
     }
 }

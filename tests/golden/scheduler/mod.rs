@@ -1,5 +1,7 @@
 //! The scheduler: one pod against a cluster, as the real plugins, scores and messages have it; and the queue over time.
 
+pub mod input;
+pub mod sequence;
 pub mod timeline;
 
 use std::collections::BTreeMap;
@@ -11,16 +13,17 @@ use serde_json::{Value, json};
 
 use crate::READERS;
 use crate::case::{Disagreement, compare, field, list, text};
-use kubesim::model::{Node, Object, Pod};
-use kubesim::rules::codec;
-use kubesim::scheduler::cache::{Cache, Snapshot};
+use input::{cluster, nominator, pod_of};
+use kubesim::model::{Name, Node, Object, Pod};
+use kubesim::rules::{codec, label_keys};
+use kubesim::scheduler::cache::Snapshot;
 use kubesim::scheduler::framework::{PodInfo, Profile, Version};
 use kubesim::scheduler::queue::Nominator;
 use kubesim::scheduler::schedule_one::{Search, find_nodes_that_fit, prioritize_nodes, schedule_pod};
 
 /// Plugins of the default profile that are not here, and what each gives every node when nothing in a case concerns it. A
 /// case that does concern one of them disagrees.
-const NEUTRAL_SCORES: [(&str, i64); 2] = [("DynamicResources", 0), ("ImageLocality", 0)];
+const NEUTRAL_SCORES: [(&str, i64); 1] = [("DynamicResources", 0)];
 
 /// Nodes, bound pods and a pod -> what each filter says of each node, all scores, the choice, the message.
 pub fn one_pod(case: &Value) -> Result<(), Disagreement> {
@@ -30,29 +33,24 @@ pub fn one_pod(case: &Value) -> Result<(), Disagreement> {
 fn one_pod_of(version: Version, case: &Value) -> Result<(), Disagreement> {
     let (input, expected) = (field(case, "input")?, field(case, "expect")?);
     let mut cache = cluster(input)?;
-    let pod = pod(field(input, "pod")?)?;
+    let nominated = nominator(input)?;
+    let pod = pod_of(field(input, "pod")?, input)?;
     let priority = &field(expected, "podEffective")?["priority"];
     compare("priority", priority, &json!(pod.spec.priority), 0.0)?;
     let pod = PodInfo::new(pod);
     let profile = Profile::default_profile(version);
     let snapshot = cache.snapshot();
     let search = Search { next_start_node_index: 0, percentage_of_nodes_to_score: 100 };
-    filters(&profile, &pod, &snapshot, search, expected)?;
-    choice(&profile, &pod, &snapshot, search, expected)
+    let cluster = Cluster { profile: &profile, snapshot: &snapshot, nominated: &nominated };
+    filters(&cluster, &pod, search, expected)?;
+    choice(&cluster, &pod, search, expected)
 }
 
-fn cluster(input: &Value) -> Result<Cache, Disagreement> {
-    let mut cache = Cache::new();
-    for manifest in list(input, "nodes")? {
-        cache.set_node(&node(manifest)?);
-    }
-    for manifest in input["pods"].as_array().into_iter().flatten() {
-        let pod = pod(manifest)?;
-        if !pod.is_terminal() {
-            cache.add_pod(&pod);
-        }
-    }
-    Ok(cache)
+/// What a pod is tried against.
+struct Cluster<'a> {
+    profile: &'a Profile,
+    snapshot: &'a Snapshot<'a>,
+    nominated: &'a Nominator,
 }
 
 fn decode(manifest: &Value) -> Result<Object, Disagreement> {
@@ -70,18 +68,23 @@ fn pod(recorded: &Value) -> Result<Rc<Pod>, Disagreement> {
     let namespace = metadata.entry("namespace").or_insert_with(|| json!("default")).clone();
     let uid = format!("{}/{}", namespace.as_str().unwrap_or_default(), text(&recorded["metadata"], "name")?);
     metadata.entry("uid").or_insert_with(|| json!(uid));
-    decode(&manifest)?.as_pod().cloned().ok_or_else(|| Disagreement::new("a pod", manifest))
+    let decoded = decode(&manifest)?;
+    let mut pod = decoded.as_pod().cloned().ok_or_else(|| Disagreement::new("a pod", manifest))?;
+    if label_keys::has_keys(&pod.spec) {
+        let pod = Rc::make_mut(&mut pod);
+        label_keys::merge(Rc::make_mut(&mut pod.spec), &pod.meta.labels);
+    }
+    Ok(pod)
 }
 
 /// What PreFilter and Filter say of the pod and of each node, and the scores of those that fit.
-fn filters(
-    profile: &Profile,
-    pod: &PodInfo,
-    snapshot: &Snapshot<'_>,
-    mut search: Search,
-    expected: &Value,
-) -> Result<(), Disagreement> {
-    let found = find_nodes_that_fit(profile, pod, snapshot, &Nominator::default(), &mut search);
+fn filters(cluster: &Cluster<'_>, pod: &PodInfo, mut search: Search, expected: &Value) -> Result<(), Disagreement> {
+    let Cluster { profile, snapshot, nominated } = *cluster;
+    // All nodes are looked at, whichever was promised to the pod.
+    let mut without_promise = Pod::clone(&pod.pod);
+    without_promise.status.nominated_node_name = Name::EMPTY;
+    let pod = &pod.with_pod(Rc::new(without_promise));
+    let found = find_nodes_that_fit(profile, pod, snapshot, nominated, &mut search);
     let rejected = &found.diagnosis.pre_filter;
     let pre_filter = rejected.as_ref().map(
         |(plugin, status)| json!({"ok": false, "plugin": plugin, "code": status.code.as_str(), "reasons": sorted(&status.reasons)}),
@@ -124,16 +127,14 @@ fn sorted(reasons: &[std::borrow::Cow<'static, str>]) -> Vec<String> {
 }
 
 /// The node, one of the best; or the message and the plugins whose hints are asked.
-fn choice(
-    profile: &Profile,
-    pod: &PodInfo,
-    snapshot: &Snapshot<'_>,
-    mut search: Search,
-    expected: &Value,
-) -> Result<(), Disagreement> {
-    match schedule_pod(profile, pod, snapshot, &Nominator::default(), &mut search) {
+fn choice(cluster: &Cluster<'_>, pod: &PodInfo, mut search: Search, expected: &Value) -> Result<(), Disagreement> {
+    let Cluster { profile, snapshot, nominated } = *cluster;
+    match schedule_pod(profile, pod, snapshot, nominated, &mut search) {
         Ok(result) => {
             compare("result", field(expected, "result")?, &json!("scheduled"), 0.0)?;
+            let via_nominated = snapshot.nodes().len() > 1 && result.evaluated == 1;
+            let recorded = expected.get("viaNominatedNode").unwrap_or(&Value::Bool(false));
+            compare("viaNominatedNode", recorded, &json!(via_nominated), 0.0)?;
             let best = list(expected, "best")?;
             match best.iter().any(|node| node == result.node.as_str()) {
                 true => Ok(()),
@@ -142,7 +143,14 @@ fn choice(
         }
         Err(error) => {
             compare("result", field(expected, "result")?, &json!("unschedulable"), 0.0)?;
-            compare("message", field(expected, "message")?, &json!(error.message()), 0.0)?;
+            // While nothing is preempted, a pod that might preempt gets no second part.
+            let mut message = text(expected, "message")?;
+            if message != error.message()
+                && let Some(second) = expected["preemption"]["message"].as_str()
+            {
+                message = message.trim_end_matches(second).trim_end();
+            }
+            compare("message", &json!(message), &json!(error.message()), 0.0)?;
             let mut plugins = error.unschedulable_plugins().to_vec();
             plugins.sort_unstable();
             let recorded = expected.get("unschedulablePlugins").cloned().unwrap_or_else(|| json!([]));
@@ -168,7 +176,8 @@ fn the_older_version_agrees_too() {
             if let Some(other) = older.iter().find(|other| other["id"] == case["id"]) {
                 case["expect"] = other["expect"].clone();
             }
-            match one_pod_of(Version::V1_35, &case) {
+            let replay = if *stem == "sequence" { sequence::replay_of } else { one_pod_of };
+            match replay(Version::V1_35, &case) {
                 Ok(()) => agreeing += 1,
                 Err(error) => disagreeing.push(format!("{slice}/{stem} {}: {error:?}", case["id"])),
             }

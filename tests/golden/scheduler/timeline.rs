@@ -10,23 +10,20 @@ use super::{node, pod};
 use crate::case::{Disagreement, Reader, compare_lists, field, float, int, list, text};
 use kubesim::model::time::{MILLISECOND_NS, SECOND_NS};
 use kubesim::model::{Key, Kind, Name, Node, Pod, RecordId, Time};
+use kubesim::rules::admission::system_priority;
 use kubesim::scheduler::cache::Cache;
 use kubesim::scheduler::framework::{ClusterEvent, Profile, Version};
 use kubesim::scheduler::queue::queue::key_of;
 use kubesim::scheduler::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use kubesim::scheduler::schedule_one::{ScheduleError, Search, schedule_pod};
 
-/// Features of pods whose plugins are not there yet.
-const UNMODELLED: [&str; 4] = ["podAffinity", "podAntiAffinity", "topologySpreadConstraints", "hostPort"];
 const CAUSE: RecordId = RecordId(0);
 
-/// The reader of a case; `None` while it needs a plugin, or preemption, that is not there.
+/// The reader of a case; `None` while it needs preemption, which is not there.
 pub fn reader_of(case: &Value) -> Result<Option<Reader>, Disagreement> {
-    let input = field(case, "input")?.to_string();
-    let needs_plugin = UNMODELLED.iter().any(|feature| input.contains(&format!("\"{feature}\"")));
     let attempts = list(field(case, "expect")?, "attempts")?;
     let preempts = attempts.iter().any(|attempt| attempt.get("victims").or(attempt.get("nominatedNode")).is_some());
-    Ok((!needs_plugin && !preempts).then_some(replay as Reader))
+    Ok((!preempts).then_some(replay as Reader))
 }
 
 /// Events over time -> each attempt with its result, and where pending pods are after each event.
@@ -189,8 +186,9 @@ impl Script {
             }
             "deleteNode" => {
                 let name = text(event, "name")?;
-                self.nodes.remove(name);
+                let last = self.nodes.remove(name);
                 self.cache.remove_node(&name.into());
+                last.into_iter().for_each(|last| self.moves(ClusterEvent::NodeDeleted(last)));
             }
             "end" => {}
             other => return Err(Disagreement::new("an event that is known", other)),
@@ -254,8 +252,16 @@ impl Script {
 }
 
 /// The pod with the priority of its class, as admission gives it.
-fn prioritised(pod: Rc<Pod>, manifest: &Value, input: &Value) -> Result<Rc<Pod>, Disagreement> {
+pub fn prioritised(pod: Rc<Pod>, manifest: &Value, input: &Value) -> Result<Rc<Pod>, Disagreement> {
+    if manifest["spec"].get("priority").is_some() {
+        return Ok(pod);
+    }
     let class = &manifest["spec"]["priorityClassName"];
+    if let Some(priority) = system_priority(&pod.spec.priority_class_name) {
+        let mut pod = Pod::clone(&pod);
+        Rc::make_mut(&mut pod.spec).priority = priority;
+        return Ok(Rc::new(pod));
+    }
     let classes = input["priorityClasses"].as_array().into_iter().flatten();
     let Some(found) = classes.into_iter().find(|found| found["metadata"]["name"] == *class) else {
         return Ok(pod);

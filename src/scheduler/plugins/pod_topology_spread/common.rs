@@ -1,0 +1,68 @@
+//! Constraints, the nodes that count for them, and the pods that do.
+//!
+//! Upstream: pkg/scheduler/framework/plugins/podtopologyspread/common.go, v1.36.
+
+use std::rc::Rc;
+
+use crate::model::{Labels, Name, Node, Pod, Selector, TaintEffect, TopologySpreadConstraint};
+use crate::rules::{node_affinity, tolerations};
+use crate::scheduler::cache::Snapshot;
+use crate::scheduler::framework::PodInfo;
+
+/// The label of nodes whose counts are taken node by node.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+const ZONE: &str = "topology.kubernetes.io/zone";
+/// The built-in default constraints: label and `maxSkew`; all are soft.
+const DEFAULTS: [(&str, i32); 2] = [(HOSTNAME, 3), (ZONE, 5)];
+
+/// The constraints of a pod of one sort, hard or soft.
+///
+/// `matchLabelKeys` are in the selectors already: the API server puts them there when the pod is created (since 1.34).
+pub fn constraints(pod: &Pod, is_required: bool) -> impl Iterator<Item = &TopologySpreadConstraint> {
+    pod.spec.topology_spread_constraints.iter().filter(move |constraint| constraint.is_required == is_required)
+}
+
+/// The built-in default constraints, for the pods that Services and the owner select; none without those.
+pub fn default_constraints(pod: &Pod, snapshot: &Snapshot<'_>) -> Vec<TopologySpreadConstraint> {
+    let Some(selector) = snapshot.selectors().default_selector(pod) else { return Vec::new() };
+    let constraint = |(topology_key, max_skew): (&str, i32)| TopologySpreadConstraint {
+        max_skew,
+        topology_key: topology_key.into(),
+        is_required: false,
+        selector: Some(selector.clone()),
+        min_domains: None,
+        honors_node_affinity: true,
+        honors_node_taints: false,
+        match_label_keys: Vec::new(),
+    };
+    DEFAULTS.map(constraint).into()
+}
+
+/// Whether the pod's own constraint selects pods with these labels.
+pub fn selects(constraint: &TopologySpreadConstraint, labels: &Labels) -> bool {
+    constraint.selector.as_ref().is_some_and(|selector| selector.matches(labels))
+}
+
+/// Whether a node with these labels has the keys of all constraints.
+pub fn has_all_keys<'a>(
+    labels: &Labels,
+    constraints: impl IntoIterator<Item = &'a TopologySpreadConstraint>,
+) -> bool {
+    constraints.into_iter().all(|constraint| labels.get(&constraint.topology_key).is_some())
+}
+
+/// Whether the inclusion policies of the constraint let the node's pods count.
+pub fn includes(constraint: &TopologySpreadConstraint, pod: &Pod, node: &Node) -> bool {
+    let keeps_away = |effect| matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+    (!constraint.honors_node_affinity || node_affinity::matches_required(&pod.spec, node))
+        && (!constraint.honors_node_taints
+            || tolerations::find_untolerated(&node.taints, &pod.spec.tolerations, keeps_away).is_none())
+}
+
+/// How many of the pods the selector matches; those on their way out do not count, and an empty selector counts none.
+pub fn count_matching(selector: Option<&Selector>, namespace: &Name, pods: &[Rc<PodInfo>]) -> i64 {
+    let Some(selector) = selector.filter(|selector| !selector.requirements.is_empty()) else { return 0 };
+    let counts =
+        |pod: &Pod| !pod.meta.is_deleting() && pod.meta.namespace == *namespace && selector.matches(&pod.meta.labels);
+    pods.iter().filter(|info| counts(&info.pod)).count() as i64
+}
