@@ -5,6 +5,8 @@
 pub mod assume;
 #[allow(clippy::module_inception)]
 pub mod cache;
+pub mod generations;
+pub mod indexes;
 pub mod node_row;
 pub mod selectors;
 pub mod snapshot;
@@ -14,6 +16,8 @@ mod zones;
 
 pub use assume::{AssumeError, Counted};
 pub use cache::{Cache, NodeIndex};
+pub use generations::{Generation, Generations};
+pub use indexes::{Counts, Domains};
 pub use node_row::{NodeSums, Overlay};
 pub use selectors::{OwnerKey, Selectors};
 pub use snapshot::Snapshot;

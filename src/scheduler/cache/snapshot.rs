@@ -2,8 +2,11 @@
 //!
 //! Upstream: pkg/scheduler/backend/cache/snapshot.go, v1.36 (there a copy, refreshed by generations).
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::generations::Generations;
+use super::indexes::Indexes;
 use super::node_row::{NodeRow, Overlay};
 use super::selectors::Selectors;
 use super::{Cache, NodeIndex, NodeSums};
@@ -19,6 +22,8 @@ pub struct Snapshot<'a> {
     order: &'a [NodeIndex],
     by_name: &'a Map<Name, NodeIndex>,
     selectors: &'a Selectors,
+    generations: &'a Generations,
+    indexes: &'a RefCell<Indexes>,
     overlay: Option<&'a Overlay>,
 }
 
@@ -32,6 +37,8 @@ impl Cache {
             order: &self.order,
             by_name: &self.by_name,
             selectors: &self.selectors,
+            generations: &self.generations,
+            indexes: &self.indexes,
             overlay: None,
         }
     }
@@ -94,6 +101,15 @@ impl<'a> Snapshot<'a> {
     /// What Services and the owners of pods select, and labels of namespaces.
     pub fn selectors(&self) -> &'a Selectors {
         self.selectors
+    }
+
+    /// When each node was changed last; what an overlay shows has none.
+    pub fn generations(&self) -> &'a Generations {
+        self.generations
+    }
+
+    pub(super) fn indexes(&self) -> &'a RefCell<Indexes> {
+        self.indexes
     }
 
     /// The node with this name.
