@@ -8,7 +8,7 @@ use crate::model::{
     Time, Uid,
 };
 use crate::scheduler::cache::testing::{pod_with, sized_node, taint, toleration};
-use crate::scheduler::cache::{Cache, Counted};
+use crate::scheduler::cache::{Cache, Counted, PodSet};
 use crate::scheduler::framework::{Profile, Version};
 use crate::scheduler::queue::Nominator;
 use crate::scheduler::schedule_one::{ScheduleError, ScheduleResult, Search, schedule_pod, schedule_pod_remembering};
@@ -237,8 +237,9 @@ impl World {
     fn compare_indexes(&mut self) {
         let key = Name::new(self.dice.of(&["topology.kubernetes.io/zone", "disk", "kubernetes.io/hostname"]));
         let selector = Selector::from_labels(&Labels::default().with("app", self.dice.of(&["a", "b", "c"])));
+        let set = PodSet { namespaces: Some(vec!["default".into()]), selector: selector.clone(), with_leaving: false };
         let snapshot = self.cache.snapshot();
-        let (domains, counts) = (snapshot.domains(&key), snapshot.matching_pods(&"default".into(), &selector));
+        let (domains, counts) = (snapshot.domains(&key), snapshot.matching_pods(std::slice::from_ref(&set)));
         for node in snapshot.nodes() {
             let value = snapshot.node(*node).meta.labels.get(&key);
             assert_eq!(domains.of(*node).map(|domain| domains.value(domain)), value);

@@ -11,11 +11,22 @@ pub type Generation = u64;
 #[derive(Clone, Debug, Default)]
 pub struct Generations {
     last: Generation,
+    last_object: Generation,
     objects: Vec<Generation>,
     nodes: Vec<Generation>,
 }
 
 impl Generations {
+    /// Of the last change.
+    pub fn last(&self) -> Generation {
+        self.last
+    }
+
+    /// Of the last change of a node object.
+    pub fn last_object(&self) -> Generation {
+        self.last_object
+    }
+
     /// Of the node objects.
     pub fn objects(&self) -> &[Generation] {
         &self.objects
@@ -35,6 +46,7 @@ impl Generations {
         }
         self.pods_changed(node);
         self.objects[at] = self.last;
+        self.last_object = self.last;
     }
 
     /// The pods on the node are others.
