@@ -11,9 +11,10 @@ use std::rc::Rc;
 use super::cache::{Cache, Counted, OwnerKey};
 use super::explain;
 use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
+use super::memo::Memo;
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
-use super::schedule_one::{Search, schedule_pod};
+use super::schedule_one::{Search, schedule_pod, schedule_pod_remembering};
 use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch};
 use crate::component::{
     Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
@@ -69,6 +70,7 @@ pub struct Scheduler {
     cache: Cache,
     queue: SchedulingQueue,
     search: Search,
+    memo: Memo,
     /// When scheduling began; the grid of the leftover flush.
     started: Option<Time>,
     cycle: Option<Cycle>,
@@ -125,6 +127,7 @@ impl Scheduler {
             settings,
             cache: Cache::new(),
             search,
+            memo: Memo::default(),
             started: None,
             cycle: None,
             reports: BTreeMap::new(),
@@ -294,8 +297,21 @@ impl Scheduler {
                 ctx.out.record(Action::Schedule, Some(key.clone()), Detail::Number("attempt", occurrence as i64));
             ctx.out.set_cause(cause);
             let snapshot = self.cache.snapshot();
-            let result = schedule_pod(&self.profile, &queued.info, &snapshot, self.queue.nominator(), &mut self.search);
-            if self.settings.explain.as_ref() == Some(&key) {
+            let (info, nominator, is_explained) =
+                (&queued.info, self.queue.nominator(), self.settings.explain.as_ref() == Some(&key));
+            // Only the plain way tells all scores and why other nodes are not feasible.
+            let result = match is_explained {
+                true => schedule_pod(&self.profile, info, &snapshot, nominator, &mut self.search),
+                false => schedule_pod_remembering(
+                    &self.profile,
+                    info,
+                    &snapshot,
+                    nominator,
+                    &mut self.search,
+                    &mut self.memo,
+                ),
+            };
+            if is_explained {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
             }

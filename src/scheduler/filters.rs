@@ -4,7 +4,8 @@
 //! pkg/scheduler/schedule_one.go, `findNodesThatPassFilters`, v1.36.
 
 use super::cache::{NodeIndex, Overlay, Snapshot};
-use super::framework::{Code, Filter, ForkedFilter, PodInfo, PreFilterResult, Profile, Status};
+use super::framework::{Code, DependsOn, Filter, ForkedFilter, PodInfo, PreFilterResult, Profile, Status};
+use super::memo::{Recalled, Rejected};
 use super::queue::Nominator;
 use super::schedule_one::Diagnosis;
 use crate::model::{Name, Set};
@@ -15,7 +16,30 @@ pub type Rejection = (&'static str, Status);
 /// Filters with their plugins' names, in the order in which nodes go through them.
 pub struct Filters<'a> {
     pod: &'a PodInfo,
-    list: Vec<(&'static str, Box<dyn Filter + 'a>)>,
+    list: Vec<Listed<'a>>,
+}
+
+/// A plugin's filter.
+pub struct Listed<'a> {
+    /// The plugin.
+    pub plugin: &'static str,
+    /// Its place in the profile.
+    pub position: usize,
+    /// What its verdicts follow from.
+    pub depends_on: DependsOn,
+    /// The filter.
+    pub filter: Box<dyn Filter + 'a>,
+}
+
+/// Which nodes are looked at, from where on, and how many that pass end it.
+#[derive(Clone, Copy)]
+pub struct Round<'a> {
+    /// The nodes.
+    pub nodes: &'a [NodeIndex],
+    /// Where it begins.
+    pub start: usize,
+    /// How many are enough.
+    pub want: usize,
 }
 
 /// What PreFilter leaves.
@@ -34,15 +58,16 @@ impl<'a> Filters<'a> {
         snapshot: &Snapshot<'_>,
         diagnosis: &mut Diagnosis,
     ) -> Option<Narrowed<'a>> {
-        let mut list: Vec<(&'static str, Box<dyn Filter + 'a>)> = Vec::with_capacity(profile.plugins.len());
+        let mut list: Vec<Listed<'a>> = Vec::with_capacity(profile.plugins.len());
         let mut names: Option<Set<Name>> = None;
-        for registered in &profile.plugins {
-            let plugin = registered.plugin.name();
+        for (position, registered) in profile.plugins.iter().enumerate() {
+            let (plugin, depends_on) = (registered.plugin.name(), registered.plugin.depends_on());
+            let listed = |filter| Listed { plugin, position, depends_on, filter };
             match registered.plugin.pre_filter(pod, snapshot) {
                 PreFilterResult::Skip => {}
-                PreFilterResult::Filter(filter) => list.push((plugin, filter)),
+                PreFilterResult::Filter(filter) => list.push(listed(filter)),
                 PreFilterResult::FilterAmong(filter, among) => {
-                    list.push((plugin, filter));
+                    list.push(listed(filter));
                     diagnosis.narrowed_by.push(plugin);
                     diagnosis.unschedulable_plugins.push(plugin);
                     let both = match names.take() {
@@ -103,10 +128,58 @@ impl<'a> Filters<'a> {
                     }
                 });
             }
-            for (plugin, filter) in &self.list {
+            for Listed { plugin, filter, .. } in &self.list {
                 filter.filter_slice(snapshot, &mut chunk, &mut |node, status| reject(node, (plugin, status)));
             }
             feasible.append(&mut chunk);
+        }
+        (feasible, evaluated)
+    }
+
+    /// The same as [`Filters::search`] with what is remembered; but only when no node passes the diagnosis says why.
+    pub fn search_remembering(
+        &self,
+        snapshot: &Snapshot<'_>,
+        nominated: &Nominator,
+        Round { nodes, start, want }: Round<'_>,
+        recalled: &mut Recalled<'_>,
+        diagnosis: &mut Diagnosis,
+    ) -> (Vec<NodeIndex>, usize) {
+        let mut feasible = Vec::with_capacity(want);
+        let mut chunk = Vec::with_capacity(want);
+        let (mut rejected, mut chunks): (Vec<Rejected>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut evaluated = 0;
+        while evaluated < nodes.len() && feasible.len() < want {
+            let take = (want - feasible.len()).min(nodes.len() - evaluated);
+            let first = (start + evaluated) % nodes.len();
+            let before_the_end = take.min(nodes.len() - first);
+            chunk.extend_from_slice(&nodes[first..first + before_the_end]);
+            chunk.extend_from_slice(&nodes[..take - before_the_end]);
+            evaluated += take;
+            chunks.push(rejected.len());
+            if !nominated.is_empty() {
+                chunk.retain(|node| match self.leaves_room(snapshot, *node, nominated) {
+                    Ok(()) => true,
+                    Err(rejection) => {
+                        rejected.push(Rejected::own(0, *node, rejection));
+                        false
+                    }
+                });
+            }
+            recalled.filter(&self.list, snapshot, &mut chunk, &mut rejected);
+            feasible.append(&mut chunk);
+        }
+        if feasible.is_empty() {
+            chunks.push(rejected.len());
+            for ends in chunks.windows(2) {
+                rejected[ends[0]..ends[1]].sort_by_key(|rejected| rejected.order);
+            }
+            for (node, (plugin, status)) in rejected.into_iter().map(|out| (out.node, recalled.rejection(out))) {
+                diagnosis.rejected.push((node, plugin, status));
+                if !diagnosis.unschedulable_plugins.contains(&plugin) {
+                    diagnosis.unschedulable_plugins.push(plugin);
+                }
+            }
         }
         (feasible, evaluated)
     }
@@ -161,7 +234,7 @@ impl<'a> Filters<'a> {
 
     /// Copies for a dry run.
     pub fn fork(&self) -> ForkedFilters<'_> {
-        let list = self.list.iter().map(|(plugin, filter)| match filter.fork() {
+        let list = self.list.iter().map(|Listed { plugin, filter, .. }| match filter.fork() {
             Some(forked) => (*plugin, Forked::Own(forked)),
             None => (*plugin, Forked::Shared(&**filter)),
         });

@@ -1,7 +1,7 @@
 //! kube-scheduler: which pending pod is placed next, and on which node.
 //!
 //! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
-//! (which pod is next), [`schedule_one`] (one attempt, pure), [`explain`] (an attempt in words), [`component`] (the glue over
+//! (which pod is next), [`schedule_one`] (one attempt, pure), [`memo`] (what makes it fast), [`explain`] (an attempt in words), [`component`] (the glue over
 //! time).
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
@@ -14,6 +14,7 @@ pub mod component;
 pub mod explain;
 pub mod filters;
 pub mod framework;
+pub mod memo;
 pub mod plugins;
 pub mod post_filter;
 pub mod queue;

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::cache::{NodeIndex, Snapshot};
-use super::filters::{Filters, Narrowed};
+use super::filters::{Filters, Narrowed, Round};
 use super::framework::{PodInfo, Profile, Status};
+use super::memo::{Memo, Recalled, Scoring};
 use super::post_filter;
 use super::queue::Nominator;
 use crate::model::Name;
@@ -138,10 +139,38 @@ pub fn schedule_pod(
     nominated: &Nominator,
     search: &mut Search,
 ) -> Result<ScheduleResult, ScheduleError> {
+    schedule(profile, pod, snapshot, nominated, search, None)
+}
+
+/// The same decision with what is remembered of nodes from earlier pods. A result has no scores by plugin, and why other nodes
+/// are not feasible is said only when none is.
+///
+/// # Errors
+/// When no node can take it.
+pub fn schedule_pod_remembering(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    nominated: &Nominator,
+    search: &mut Search,
+    memo: &mut Memo,
+) -> Result<ScheduleResult, ScheduleError> {
+    schedule(profile, pod, snapshot, nominated, search, Some(memo.recall(pod)))
+}
+
+fn schedule(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    nominated: &Nominator,
+    search: &mut Search,
+    mut recalled: Option<Recalled<'_>>,
+) -> Result<ScheduleResult, ScheduleError> {
     if snapshot.nodes().is_empty() {
         return Err(ScheduleError::NoNodes);
     }
-    let Feasibility { feasible, evaluated, diagnosis } = find_nodes_that_fit(profile, pod, snapshot, nominated, search);
+    let Feasibility { feasible, evaluated, diagnosis } =
+        find_nodes(profile, pod, snapshot, nominated, search, recalled.as_mut());
     let result = |node: NodeIndex, feasible, scores, diagnosis| {
         Ok(ScheduleResult { node: snapshot.name(node).clone(), evaluated, feasible, scores, diagnosis })
     };
@@ -153,7 +182,10 @@ pub fn schedule_pod(
         [only] => result(only, 1, None, diagnosis),
         _ => {
             let count = feasible.len();
-            let scores = prioritize_nodes(profile, pod, snapshot, feasible);
+            let scores = match &mut recalled {
+                None => prioritize_nodes(profile, pod, snapshot, feasible),
+                Some(recalled) => prioritize_remembering(profile, pod, snapshot, feasible, recalled),
+            };
             result(select_host(&scores, snapshot), count, Some(scores), diagnosis)
         }
     }
@@ -168,6 +200,17 @@ pub fn find_nodes_that_fit(
     snapshot: &Snapshot<'_>,
     nominated: &Nominator,
     search: &mut Search,
+) -> Feasibility {
+    find_nodes(profile, pod, snapshot, nominated, search, None)
+}
+
+fn find_nodes(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    nominated: &Nominator,
+    search: &mut Search,
+    recalled: Option<&mut Recalled<'_>>,
 ) -> Feasibility {
     let mut diagnosis = Diagnosis::default();
     let Some(Narrowed { filters, names }) = Filters::of(profile, pod, snapshot, &mut diagnosis) else {
@@ -191,7 +234,12 @@ pub fn find_nodes_that_fit(
     diagnosis.excluded = snapshot.nodes().len() - nodes.len();
     let want = num_feasible_nodes_to_find(search.percentage_of_nodes_to_score, nodes.len());
     let start = search.next_start_node_index;
-    let (feasible, evaluated) = filters.search(snapshot, nominated, nodes, start, want, &mut diagnosis);
+    let (feasible, evaluated) = match recalled {
+        None => filters.search(snapshot, nominated, nodes, start, want, &mut diagnosis),
+        Some(recalled) => {
+            filters.search_remembering(snapshot, nominated, Round { nodes, start, want }, recalled, &mut diagnosis)
+        }
+    };
     search.next_start_node_index = (start + evaluated) % snapshot.nodes().len().max(1);
     Feasibility { feasible, evaluated, diagnosis }
 }
@@ -223,6 +271,33 @@ pub fn prioritize_nodes(profile: &Profile, pod: &PodInfo, snapshot: &Snapshot<'_
         plugins.push((registered.plugin.name(), registered.weight, scores));
     }
     Scores { nodes, plugins, totals }
+}
+
+/// The same sums with what is remembered, without the scores by plugin.
+fn prioritize_remembering(
+    profile: &Profile,
+    pod: &PodInfo,
+    snapshot: &Snapshot<'_>,
+    nodes: Vec<NodeIndex>,
+    recalled: &mut Recalled<'_>,
+) -> Scores {
+    let mut scoring = Vec::with_capacity(profile.plugins.len());
+    for (position, registered) in profile.plugins.iter().enumerate() {
+        if let Some(score) = registered.plugin.pre_score(pod, snapshot, &nodes) {
+            scoring.push(Scoring { position, depends_on: registered.plugin.depends_on(), score });
+        }
+    }
+    recalled.score(&scoring, snapshot, &nodes);
+    let (mut totals, mut scores) = (vec![0; nodes.len()], vec![0; nodes.len()]);
+    for scoring in &scoring {
+        recalled.raw_scores(scoring, snapshot, &nodes, &mut scores);
+        scoring.score.normalize_score(&mut scores);
+        let weight = profile.plugins[scoring.position].weight;
+        for (total, score) in totals.iter_mut().zip(&scores) {
+            *total += weight * score;
+        }
+    }
+    Scores { nodes, plugins: Vec::new(), totals }
 }
 
 /// The node with the highest total, of several the one with the smallest name.

@@ -5,9 +5,12 @@
 //!
 //! Upstream: pkg/scheduler/backend/cache/cache.go, v1.36.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::generations::Generations;
 use super::images::Images;
+use super::indexes::Indexes;
 use super::node_row::{NodeRow, NodeSums};
 use super::selectors::Selectors;
 use super::zones::{NodeTree, zone_of};
@@ -40,6 +43,9 @@ pub struct Cache {
     pub(super) pods: Map<Uid, CachedPod>,
     pub(super) order: Vec<NodeIndex>,
     pub(super) order_is_stale: bool,
+    pub(super) generations: Generations,
+    /// Kept for plugins that ask through a snapshot, which only borrows.
+    pub(super) indexes: RefCell<Indexes>,
     free: Vec<NodeIndex>,
     tree: NodeTree,
     /// What Services and the owners of pods select, and labels of namespaces.
@@ -61,6 +67,7 @@ impl Cache {
             self.images.replace(old.as_deref(), Some(node));
         }
         self.sums[index.0 as usize].allocatable = allocatable_amounts(&node.allocatable);
+        self.generations.object_changed(index);
         let zone = zone_of(node);
         match old.as_deref().map(zone_of) {
             Some(old_zone) if old_zone == zone => return,
@@ -80,6 +87,7 @@ impl Cache {
             self.order_is_stale = true;
         }
         self.sums[index.0 as usize].allocatable = Amounts::default();
+        self.generations.object_changed(index);
         self.free_if_unused(index);
     }
 
@@ -106,6 +114,7 @@ impl Cache {
         if let Some(place) = on_node.iter_mut().find(|other| Rc::ptr_eq(other, &before)) {
             *place = info;
         }
+        self.generations.pods_changed(cached.node);
     }
 
     /// A bound or assumed pod is gone. Returns it, if it was there.
@@ -115,6 +124,7 @@ impl Cache {
         if cached.counted {
             let at = cached.node.0 as usize;
             self.rows[at].remove_pod(&mut self.sums[at], &cached.info);
+            self.generations.pods_changed(cached.node);
         }
         self.free_if_unused(cached.node);
         Some(cached.info)
@@ -131,6 +141,7 @@ impl Cache {
         if counted {
             let at = node.0 as usize;
             self.rows[at].add_pod(&mut self.sums[at], info.clone());
+            self.generations.pods_changed(node);
         }
         self.pods.insert(info.pod.meta.uid.clone(), CachedPod { node, info, assumed, counted });
     }
@@ -159,6 +170,7 @@ impl Cache {
             }
         };
         self.by_name.insert(name.clone(), index);
+        self.generations.object_changed(index);
         index
     }
 

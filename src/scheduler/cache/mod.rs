@@ -2,10 +2,15 @@
 //!
 //! Upstream: pkg/scheduler/backend/cache, v1.36.
 
+pub mod affinity_groups;
 pub mod assume;
 #[allow(clippy::module_inception)]
 pub mod cache;
+pub mod counts;
+pub mod domains;
+pub mod generations;
 pub mod images;
+mod indexes;
 pub mod node_row;
 pub mod selectors;
 pub mod snapshot;
@@ -13,8 +18,12 @@ pub mod snapshot;
 pub(crate) mod testing;
 mod zones;
 
+pub use affinity_groups::{AffinityGroup, AffinityGroups};
 pub use assume::{AssumeError, Counted};
 pub use cache::{Cache, NodeIndex};
+pub use counts::{Counts, PodSet};
+pub use domains::{DomainSums, Domains};
+pub use generations::{Generation, Generations};
 pub use node_row::{NodeSums, Overlay};
 pub use selectors::{OwnerKey, Selectors};
 pub use snapshot::Snapshot;

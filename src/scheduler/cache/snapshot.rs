@@ -2,9 +2,12 @@
 //!
 //! Upstream: pkg/scheduler/backend/cache/snapshot.go, v1.36 (there a copy, refreshed by generations).
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::generations::Generations;
 use super::images::{ImageState, Images};
+use super::indexes::Indexes;
 use super::node_row::{NodeRow, Overlay};
 use super::selectors::Selectors;
 use super::{Cache, NodeIndex, NodeSums};
@@ -21,6 +24,8 @@ pub struct Snapshot<'a> {
     by_name: &'a Map<Name, NodeIndex>,
     selectors: &'a Selectors,
     images: &'a Images,
+    generations: &'a Generations,
+    indexes: &'a RefCell<Indexes>,
     overlay: Option<&'a Overlay>,
 }
 
@@ -35,6 +40,8 @@ impl Cache {
             by_name: &self.by_name,
             selectors: &self.selectors,
             images: &self.images,
+            generations: &self.generations,
+            indexes: &self.indexes,
             overlay: None,
         }
     }
@@ -102,6 +109,15 @@ impl<'a> Snapshot<'a> {
     /// An image, by one of its names, if some node has it.
     pub fn image(&self, name: &Name) -> Option<&'a ImageState> {
         self.images.get(name)
+    }
+
+    /// When each node was changed last; what an overlay shows has none.
+    pub fn generations(&self) -> &'a Generations {
+        self.generations
+    }
+
+    pub(super) fn indexes(&self) -> &'a RefCell<Indexes> {
+        self.indexes
     }
 
     /// The node with this name.

@@ -14,10 +14,27 @@ use crate::scheduler::cache::{NodeIndex, Snapshot};
 /// The highest score of a node after normalization.
 pub const MAX_NODE_SCORE: i64 = 100;
 
+/// What a plugin's verdict on a node and the node's raw score follow from, besides the plugin's settings. PreFilter and PreScore of a
+/// plugin that depends on less than the cluster look at nothing but the pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DependsOn {
+    /// From the node object; and of the pod from nothing but its node's name, node selector, node affinity and tolerations.
+    NodeObject,
+    /// From the node object and the pods on the node; and of the pod from nothing but its spec and requests.
+    NodeAndPods,
+    /// From anything. What such a plugin says is never remembered.
+    Cluster,
+}
+
 /// A plugin: stateless but for its settings, shared by all attempts.
 pub trait Plugin {
     /// Its name.
     fn name(&self) -> &'static str;
+
+    /// What its answers about a node follow from: what may be remembered of them (see [`crate::scheduler::memo`]).
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Cluster
+    }
 
     /// PreFilter: looks at the pod (and the cluster as a whole) and prepares the Filter.
     fn pre_filter<'a>(&'a self, _pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

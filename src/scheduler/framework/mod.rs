@@ -10,7 +10,7 @@ pub mod registry;
 pub mod status;
 
 pub use event::ClusterEvent;
-pub use interface::{Filter, ForkedFilter, Plugin, PreFilterResult, Score, default_normalize_score};
+pub use interface::{DependsOn, Filter, ForkedFilter, Plugin, PreFilterResult, Score, default_normalize_score};
 pub use pod_info::{HostPort, PodInfo, Requests};
 pub use registry::{Profile, Version};
 pub use status::{Code, Status};

@@ -7,7 +7,7 @@ use crate::rules::node_affinity;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::{
-    ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
+    ClusterEvent, DependsOn, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
 };
 
 /// Why a node is rejected.
@@ -21,6 +21,10 @@ pub struct NodeAffinity;
 impl Plugin for NodeAffinity {
     fn name(&self) -> &'static str {
         names::NODE_AFFINITY
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeObject
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

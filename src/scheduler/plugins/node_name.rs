@@ -3,7 +3,7 @@
 //! Upstream: pkg/scheduler/framework/plugins/nodename/node_name.go, v1.36.
 
 use crate::scheduler::cache::{NodeIndex, Snapshot};
-use crate::scheduler::framework::{ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
+use crate::scheduler::framework::{ClusterEvent, DependsOn, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) didn't match the requested node name";
@@ -14,6 +14,10 @@ pub struct NodeName;
 impl Plugin for NodeName {
     fn name(&self) -> &'static str {
         names::NODE_NAME
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeObject
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

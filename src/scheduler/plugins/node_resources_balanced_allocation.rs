@@ -5,7 +5,7 @@
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::pod_info::{CPU, MEMORY};
-use crate::scheduler::framework::{Plugin, PodInfo, Score, Version, names};
+use crate::scheduler::framework::{DependsOn, Plugin, PodInfo, Score, Version, names};
 
 /// The plugin.
 pub struct NodeResourcesBalancedAllocation {
@@ -16,6 +16,10 @@ pub struct NodeResourcesBalancedAllocation {
 impl Plugin for NodeResourcesBalancedAllocation {
     fn name(&self) -> &'static str {
         names::NODE_RESOURCES_BALANCED_ALLOCATION
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeAndPods
     }
 
     fn pre_score<'a>(

@@ -14,7 +14,7 @@ use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::pod_info::{Amounts, CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_of};
 use crate::scheduler::framework::status::Reason;
 use crate::scheduler::framework::{
-    ClusterEvent, Code, Filter, Plugin, PodInfo, PreFilterResult, Requests, Score, Status, names,
+    ClusterEvent, Code, DependsOn, Filter, Plugin, PodInfo, PreFilterResult, Requests, Score, Status, names,
 };
 
 /// The shortages of the fixed resources, in the order they are looked at.
@@ -27,6 +27,10 @@ pub struct NodeResourcesFit;
 impl Plugin for NodeResourcesFit {
     fn name(&self) -> &'static str {
         names::NODE_RESOURCES_FIT
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeAndPods
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {
@@ -153,9 +157,12 @@ struct Fits<'a>(&'a Requests);
 impl Filter for Fits<'_> {
     fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
         let sums = snapshot.sums(node);
-        let extended = snapshot.extended_requested(node);
-        let allocatable = &snapshot.node(node).allocatable.extended;
-        match shortage(self.0, &sums.allocatable, &sums.requested, allocatable, extended) {
+        // Most pods want none, and their sums lie flat: the node itself need not be read.
+        let (allocatable, requested): (&[_], &[_]) = match self.0.extended.is_empty() {
+            true => (&[], &[]),
+            false => (&snapshot.node(node).allocatable.extended, snapshot.extended_requested(node)),
+        };
+        match shortage(self.0, &sums.allocatable, &sums.requested, allocatable, requested) {
             None => Ok(()),
             Some(status) => Err(status),
         }

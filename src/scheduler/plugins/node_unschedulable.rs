@@ -5,7 +5,7 @@
 use crate::model::{Pod, Taint, TaintEffect};
 use crate::rules::tolerations;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
-use crate::scheduler::framework::{ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
+use crate::scheduler::framework::{ClusterEvent, DependsOn, Filter, Plugin, PodInfo, PreFilterResult, Status, names};
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) were unschedulable";
@@ -27,6 +27,10 @@ fn tolerates_unschedulable(pod: &Pod) -> bool {
 impl Plugin for NodeUnschedulable {
     fn name(&self) -> &'static str {
         names::NODE_UNSCHEDULABLE
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeObject
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

@@ -7,7 +7,7 @@ use crate::rules::tolerations;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 use crate::scheduler::framework::{
-    ClusterEvent, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
+    ClusterEvent, DependsOn, Filter, Plugin, PodInfo, PreFilterResult, Score, Status, default_normalize_score, names,
 };
 
 /// Why a node is rejected. The taint is not named.
@@ -25,6 +25,10 @@ fn has_untolerated_taint(pod: &Pod, node: &Node) -> bool {
 impl Plugin for TaintToleration {
     fn name(&self) -> &'static str {
         names::TAINT_TOLERATION
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeObject
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

@@ -46,7 +46,8 @@ impl Plugin for PodTopologySpread {
     fn is_worth_requeuing(&self, pod: &PodInfo, event: &ClusterEvent) -> bool {
         let pod = &*pod.pod;
         let counts = |other: &Pod| counts_as_placed(other, self.version);
-        let is_selected = |other: &Pod| constraints(pod, true).any(|constraint| selects(constraint, &other.meta.labels));
+        let is_selected =
+            |other: &Pod| constraints(pod, true).any(|constraint| selects(constraint, &other.meta.labels));
         let is_sibling = |other: &Pod| other.meta.namespace == pod.meta.namespace;
         let has_keys = |node: &Node| has_all_keys(&node.meta.labels, constraints(pod, true));
         match event {
@@ -58,8 +59,7 @@ impl Plugin for PodTopologySpread {
             }
             ClusterEvent::PodUpdated { old, new } => {
                 let honors_taints = constraints(pod, true).any(|constraint| constraint.honors_node_taints);
-                is_selected(old) != is_selected(new)
-                    || honors_taints && old.spec.tolerations != new.spec.tolerations
+                is_selected(old) != is_selected(new) || honors_taints && old.spec.tolerations != new.spec.tolerations
             }
             ClusterEvent::NodeAdded(node) | ClusterEvent::NodeDeleted(node) => has_keys(node),
             ClusterEvent::NodeUpdated { old, new } => match (has_keys(old), has_keys(new)) {
@@ -74,7 +74,9 @@ impl Plugin for PodTopologySpread {
 /// Whether the node is in another domain than before.
 fn has_moved(pod: &Pod, old: &Node, new: &Node) -> bool {
     let domain = |node: &Node| {
-        constraints(pod, true).map(|constraint| node.meta.labels.get(&constraint.topology_key).cloned()).collect::<Vec<_>>()
+        constraints(pod, true)
+            .map(|constraint| node.meta.labels.get(&constraint.topology_key).cloned())
+            .collect::<Vec<_>>()
     };
     domain(old) != domain(new)
 }
