@@ -1,4 +1,7 @@
 //! All faults of a run: their windows, what they have struck so far, and what they do to whatever comes by.
+//!
+//! When several faults meet one request, a cut network comes first, then faults in the order of the list: the first that
+//! answers, refuses or loses wins, and later ones neither strike nor count the request; delays before it add up.
 
 use std::rc::Rc;
 

@@ -120,8 +120,7 @@ fn a_component_that_shares_its_informer_is_named() {
     let notices = plan_of("fault-shared", text).notices;
     let about: Vec<_> = notices.iter().filter(|notice| notice.contains("delayWatch")).collect();
     assert_eq!(about.len(), 1, "{about:?}");
-    let expected =
-        "events to `kube-controller-manager/replicaset` are delayed for deployment and garbagecollector as well";
+    let expected = "events to `kube-controller-manager/replicaset` are delayed for deployment and garbagecollector";
     assert!(about[0].contains(expected), "{about:?}");
 }
 
