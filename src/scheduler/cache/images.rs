@@ -49,5 +49,7 @@ impl Images {
 
 /// Node, name of an image that it has, size.
 fn names(node: &Node) -> impl Iterator<Item = (&Name, &Name, i64)> {
-    node.images.iter().flat_map(move |image| image.names.iter().map(move |name| (&node.meta.name, name, image.size_bytes)))
+    node.images
+        .iter()
+        .flat_map(move |image| image.names.iter().map(move |name| (&node.meta.name, name, image.size_bytes)))
 }

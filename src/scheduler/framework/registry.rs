@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::{ClusterEvent, Plugin, PodInfo};
 use crate::scheduler::plugins::{
-    ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, NodeResourcesFit,
-    NodeUnschedulable, PodTopologySpread, TaintToleration,
+    ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation,
+    NodeResourcesFit, NodeUnschedulable, PodTopologySpread, TaintToleration,
 };
 
 /// The version of Kubernetes whose rules hold where they differ.

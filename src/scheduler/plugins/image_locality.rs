@@ -131,9 +131,12 @@ mod tests {
 
     #[test]
     fn names_without_a_tag() {
-        for (name, normalized) in
-            [("web", "web:latest"), ("web:1", "web:1"), ("host:5000/web", "host:5000/web:latest"), ("h/web@sha256:0", "h/web@sha256:0")]
-        {
+        for (name, normalized) in [
+            ("web", "web:latest"),
+            ("web:1", "web:1"),
+            ("host:5000/web", "host:5000/web:latest"),
+            ("h/web@sha256:0", "h/web@sha256:0"),
+        ] {
             assert_eq!(normalized_image_name(&name.into()), normalized);
         }
     }

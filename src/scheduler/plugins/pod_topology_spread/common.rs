@@ -44,10 +44,7 @@ pub fn selects(constraint: &TopologySpreadConstraint, labels: &Labels) -> bool {
 }
 
 /// Whether a node with these labels has the keys of all constraints.
-pub fn has_all_keys<'a>(
-    labels: &Labels,
-    constraints: impl IntoIterator<Item = &'a TopologySpreadConstraint>,
-) -> bool {
+pub fn has_all_keys<'a>(labels: &Labels, constraints: impl IntoIterator<Item = &'a TopologySpreadConstraint>) -> bool {
     constraints.into_iter().all(|constraint| labels.get(&constraint.topology_key).is_some())
 }
 
