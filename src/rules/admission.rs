@@ -4,9 +4,10 @@
 
 use std::rc::Rc;
 
-use super::{label_keys, qos};
+use super::label_keys::MergedSpecs;
+use super::qos;
 use crate::model::{
-    Condition, ConditionStatus, Labels, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
+    Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
     find_condition,
 };
 
@@ -42,39 +43,30 @@ pub enum NodeRegistration {
 /// Specs as they came in and as they were stored, so that all pods of a template go on sharing one spec. Forgetting costs
 /// memory only; it never changes a result.
 #[derive(Clone, Default, Debug)]
-pub struct AdmittedSpecs(Vec<Admitted>);
-
-/// A spec as it came in and as it was stored.
-#[derive(Clone, Debug)]
-struct Admitted {
-    given: Rc<PodSpec>,
-    /// The pod's labels, if the spec has label keys to merge.
-    labels: Option<Labels>,
-    stored: Rc<PodSpec>,
+pub struct AdmittedSpecs {
+    remembered: Vec<(Rc<PodSpec>, Rc<PodSpec>)>,
+    merged: MergedSpecs,
 }
 
 impl AdmittedSpecs {
-    fn admit(&mut self, spec: &Rc<PodSpec>, labels: &Labels) -> Rc<PodSpec> {
-        let labels = label_keys::has_keys(spec).then(|| labels.clone());
-        if let Some(known) = self.0.iter().find(|known| Rc::ptr_eq(&known.given, spec) && known.labels == labels) {
-            return known.stored.clone();
+    fn admit(&mut self, spec: &Rc<PodSpec>) -> Rc<PodSpec> {
+        if let Some((_, admitted)) = self.remembered.iter().find(|(given, _)| Rc::ptr_eq(given, spec)) {
+            return admitted.clone();
         }
-        let mut stored = admitted_spec(spec);
-        if let Some(labels) = &labels {
-            label_keys::merge(Rc::make_mut(&mut stored), labels);
+        let admitted = admitted_spec(spec);
+        if self.remembered.len() == REMEMBERED {
+            self.remembered.remove(0);
         }
-        if self.0.len() == REMEMBERED {
-            self.0.remove(0);
-        }
-        self.0.push(Admitted { given: spec.clone(), labels, stored: stored.clone() });
-        stored
+        self.remembered.push((spec.clone(), admitted.clone()));
+        admitted
     }
 }
 
 /// Admits a pod to be created, its creation time set: default tolerations, priority and label keys, and the status of a pod nobody has
 /// seen yet. A gated pod says so in its first condition.
 pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
-    pod.spec = specs.admit(&pod.spec, &pod.meta.labels);
+    let admitted = specs.admit(&pod.spec);
+    pod.spec = specs.merged.merge(admitted, &pod.meta.labels);
     pod.status = PodStatus { phase: PodPhase::Pending, qos_class: qos::class(&pod.spec), ..PodStatus::default() };
     if !pod.spec.scheduling_gates.is_empty() {
         pod.status.conditions.push(Condition {
@@ -194,6 +186,26 @@ mod tests {
         assert_eq!(first.status.qos_class.as_str(), "Guaranteed");
         // Admitted once more, nothing is added.
         assert!(Rc::ptr_eq(&admitted_spec(&first.spec), &first.spec));
+    }
+
+    #[test]
+    fn label_keys_are_merged_with_the_labels_of_each_pod() {
+        let mut specs = AdmittedSpecs::default();
+        let given = pod(json!({"containers": [], "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}]}));
+        let mut made = |hash: &str| {
+            let mut pod = given.clone();
+            pod.meta.labels = pod.meta.labels.with("pod-template-hash", hash);
+            admit_pod(&mut pod, &mut specs);
+            pod
+        };
+        let (first, second, other) = (made("a"), made("a"), made("b"));
+        let wanted = |pod: &Pod| {
+            let selector = pod.spec.topology_spread_constraints[0].selector.clone().unwrap();
+            selector.requirements.iter().map(|one| one.values[0].to_string()).collect::<Vec<_>>()
+        };
+        assert!(Rc::ptr_eq(&first.spec, &second.spec));
+        assert_eq!((wanted(&first), wanted(&other), wanted(&given)), (vec!["a".into()], vec!["b".into()], vec![]));
     }
 
     #[test]

@@ -5,7 +5,40 @@
 //! Upstream: pkg/registry/core/pod/strategy.go, `applyMatchLabelKeysAndMismatchLabelKeys` and
 //! `applyMatchLabelKeysInTopologySpread`, v1.36.
 
+use std::rc::Rc;
+
 use crate::model::{Labels, Name, Operator, PodAffinityTerm, PodSpec, Requirement, Selector};
+
+/// How many specs [`MergedSpecs`] remembers.
+const REMEMBERED: usize = 64;
+
+/// Specs before and after merging, with the labels of their pods, so that all pods of a template go on sharing one spec.
+/// Forgetting costs memory only; it never changes a result.
+///
+/// DIVERGES: the manifest of a pod that a controller made shows the selectors of its template, without what was merged.
+#[derive(Clone, Default, Debug)]
+pub struct MergedSpecs(Vec<(Rc<PodSpec>, Labels, Rc<PodSpec>)>);
+
+impl MergedSpecs {
+    /// The spec of a pod with these labels; the same pointer when there are no keys.
+    pub fn merge(&mut self, spec: Rc<PodSpec>, labels: &Labels) -> Rc<PodSpec> {
+        if !has_keys(&spec) {
+            return spec;
+        }
+        let known = self.0.iter().find(|(given, of, _)| Rc::ptr_eq(given, &spec) && of == labels);
+        if let Some((_, _, merged)) = known {
+            return merged.clone();
+        }
+        let mut merged = PodSpec::clone(&spec);
+        merge(&mut merged, labels);
+        let merged = Rc::new(merged);
+        if self.0.len() == REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push((spec, labels.clone(), merged.clone()));
+        merged
+    }
+}
 
 /// Whether some term or constraint has keys to merge.
 pub fn has_keys(spec: &PodSpec) -> bool {

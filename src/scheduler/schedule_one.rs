@@ -417,6 +417,7 @@ mod tests {
                 ("TaintToleration", 3, &[100, 100][..]),
                 ("NodeResourcesFit", 1, &[27, 47]),
                 ("NodeResourcesBalancedAllocation", 1, &[75, 75]),
+                ("ImageLocality", 1, &[0, 0]),
             ]
         );
         // 3*100 + 27 + 75 = 402 and 422.

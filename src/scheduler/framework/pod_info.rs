@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use crate::model::{Name, Pod};
+use crate::model::{ContainerPort, Name, Pod};
 use crate::rules::pod_requests;
 
 /// Index of CPU, thousandths of a core, in arrays of amounts.
@@ -100,15 +100,20 @@ impl PodInfo {
 /// The ports of the node that a pod takes.
 ///
 /// Upstream: pkg/scheduler/util/utils.go, `GetHostPorts`, and `HostPortInfo.sanitize`, v1.36: no address means all of them,
-/// no protocol TCP; ports of plain init containers do not count.
+/// no protocol TCP; ports of plain init containers do not count. Under `hostNetwork` every port is one of the node, which the
+/// API server writes into the pods that are made from a template.
 fn host_ports(pod: &Pod) -> Vec<HostPort> {
     let sidecars = pod.spec.init_containers.iter().filter(|container| container.is_sidecar);
     let ports = pod.spec.containers.iter().chain(sidecars).flat_map(|container| &container.ports);
     let or = |text: &Name, default: &'static str| if text.is_empty() { Name::from(default) } else { text.clone() };
-    let taken = ports.filter(|port| port.host_port > 0).map(|port| HostPort {
+    let number = |port: &ContainerPort| match port.host_port {
+        0 if pod.spec.host_network => port.container_port,
+        given => given,
+    };
+    let taken = ports.filter(|port| number(port) > 0).map(|port| HostPort {
         ip: or(&port.host_ip, "0.0.0.0"),
         protocol: or(&port.protocol, "TCP"),
-        port: port.host_port,
+        port: number(port),
     });
     taken.collect()
 }

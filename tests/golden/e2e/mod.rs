@@ -29,8 +29,8 @@ const LATER_ACTIONS: &[&str] = &["add-node", "drain", "node-down", "node-up"];
 /// Kinds that do not exist yet.
 const LATER_KINDS: &[&str] =
     &["DaemonSet", "HorizontalPodAutoscaler", "Job", "PodDisruptionBudget", "PriorityClass", "StatefulSet"];
-/// Fields of pods that plugins look at which do not exist yet: preemption, topology spread.
-const LATER_POD_FIELDS: &[&str] = &["priorityClassName", "topologySpreadConstraints"];
+/// Fields of pods that need parts which do not exist yet: preemption.
+const LATER_POD_FIELDS: &[&str] = &["priorityClassName"];
 
 /// The families whose issue has begun, with the function that replays them.
 pub const FAMILIES_BEGUN: &[(&str, Reader)] = &[
