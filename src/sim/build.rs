@@ -196,6 +196,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
                 pop_from_backoff_q: plan.gates.scheduler.is_on(Gate::SchedulerPopFromBackoffQ),
             },
             assume: scheduler.assume,
+            ties: scheduler.ties,
             explain: scheduler
                 .explain
                 .as_ref()

@@ -6,11 +6,18 @@ pub mod event;
 pub mod interface;
 pub mod names;
 pub mod pod_info;
+pub mod profiles;
 pub mod registry;
+pub mod runtime;
 pub mod status;
 
 pub use event::ClusterEvent;
-pub use interface::{DependsOn, Filter, ForkedFilter, Plugin, PreFilterResult, Score, default_normalize_score};
+pub use interface::{
+    DependsOn, Filter, ForkedFilter, Permit, Plugin, PreFilterResult, Score, SortKey, WaitingPod,
+    default_normalize_score,
+};
 pub use pod_info::{HostPort, PodInfo, Requests};
+pub use profiles::Profiles;
 pub use registry::{Profile, Version};
+pub use runtime::{Permits, Refusal};
 pub use status::{Code, Status};

@@ -5,10 +5,11 @@
 
 use std::fmt;
 
-use super::{ClusterEvent, Plugin, PodInfo};
+use super::{ClusterEvent, Plugin, PodInfo, SortKey};
+use crate::model::{Name, Time};
 use crate::scheduler::plugins::{
     ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation,
-    NodeResourcesFit, NodeUnschedulable, PodTopologySpread, TaintToleration,
+    NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration,
 };
 
 /// The version of Kubernetes whose rules hold where they differ.
@@ -20,6 +21,9 @@ pub enum Version {
     #[default]
     V1_36,
 }
+
+/// The name of the default profile.
+pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
 /// A plugin of a profile.
 pub struct Registered {
@@ -33,7 +37,9 @@ pub struct Registered {
 /// PreFilter and PreScore follow as far as anything shows.
 pub struct Profile {
     /// `schedulerName` of the pods it is responsible for.
-    pub scheduler_name: &'static str,
+    pub scheduler_name: Name,
+    /// Its own `percentageOfNodesToScore`; 0 = adaptive.
+    pub percentage_of_nodes_to_score: Option<u32>,
     /// The plugins.
     pub plugins: Vec<Registered>,
 }
@@ -42,6 +48,8 @@ impl Profile {
     /// `default-scheduler`.
     pub fn default_profile(version: Version) -> Profile {
         let plugins = vec![
+            register(SchedulingGates, 0),
+            register(PrioritySort, 0),
             register(NodeUnschedulable, 0),
             register(NodeName, 0),
             register(TaintToleration, 3),
@@ -53,7 +61,7 @@ impl Profile {
             register(NodeResourcesBalancedAllocation { version }, 1),
             register(ImageLocality { version }, 1),
         ];
-        Profile { scheduler_name: "default-scheduler", plugins }
+        Profile { scheduler_name: Name::from(DEFAULT_SCHEDULER_NAME), percentage_of_nodes_to_score: None, plugins }
     }
 
     /// Whether one of the plugins that rejected the pod thinks that the event may help.
@@ -64,6 +72,24 @@ impl Profile {
             || self.plugins.iter().any(|registered| {
                 rejected_by.contains(&registered.plugin.name()) && registered.plugin.is_worth_requeuing(pod, event)
             })
+    }
+
+    /// Runs PreEnqueue; the name of the first plugin that holds the pod back.
+    pub fn pre_enqueue(&self, pod: &PodInfo) -> Option<&'static str> {
+        let holds_back = |registered: &&Registered| registered.plugin.pre_enqueue(pod).is_err();
+        self.plugins.iter().find(holds_back).map(|registered| registered.plugin.name())
+    }
+
+    /// Whether a pod that `plugin` holds back is looked at again after the event.
+    pub fn reconsiders_gated(&self, plugin: &str, pod: &PodInfo, event: &ClusterEvent) -> bool {
+        let gating = self.plugins.iter().find(|registered| registered.plugin.name() == plugin);
+        gating.is_some_and(|registered| registered.plugin.reconsiders_gated(pod, event))
+    }
+
+    /// The pod's place in activeQ, as the first plugin that sorts has it.
+    pub fn queue_sort(&self, pod: &PodInfo, timestamp: Time) -> SortKey {
+        let key = self.plugins.iter().find_map(|registered| registered.plugin.queue_sort(pod, timestamp));
+        key.unwrap_or([0, timestamp.0])
     }
 }
 

@@ -11,6 +11,8 @@ pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod pod_topology_spread;
+pub mod priority_sort;
+pub mod scheduling_gates;
 pub mod taint_toleration;
 pub mod tally;
 
@@ -23,6 +25,8 @@ pub use node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
 pub use node_resources_fit::NodeResourcesFit;
 pub use node_unschedulable::NodeUnschedulable;
 pub use pod_topology_spread::PodTopologySpread;
+pub use priority_sort::PrioritySort;
+pub use scheduling_gates::SchedulingGates;
 pub use taint_toleration::TaintToleration;
 
 use crate::model::Pod;
