@@ -224,6 +224,7 @@ impl World<'_> {
             pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),
             assume: self.file.model.assume,
             ties: self.file.model.ties,
+            profiles: settings.scheduler.profiles.clone(),
             explain: None,
         });
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {

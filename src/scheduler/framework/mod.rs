@@ -2,6 +2,7 @@
 //!
 //! Upstream: pkg/scheduler/framework and staging/src/k8s.io/kube-scheduler/framework, v1.36.
 
+pub mod config;
 pub mod event;
 pub mod interface;
 pub mod names;
@@ -9,8 +10,10 @@ pub mod pod_info;
 pub mod profiles;
 pub mod registry;
 pub mod runtime;
+pub mod selected;
 pub mod status;
 
+pub use config::ProfileConfig;
 pub use event::ClusterEvent;
 pub use interface::{
     DependsOn, Filter, ForkedFilter, Permit, Plugin, PreFilterResult, Score, SortKey, WaitingPod,

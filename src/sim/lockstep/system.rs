@@ -69,6 +69,7 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
         percentage_of_nodes_to_score: 0,
         assume: true,
         ties: Ties::ByName,
+        profiles: Vec::new(),
         pod_initial_backoff: Span::from_seconds(1),
         pod_max_backoff: Span::from_seconds(10),
         explain: None,
