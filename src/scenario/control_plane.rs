@@ -223,6 +223,8 @@ impl World<'_> {
             pod_initial_backoff: settings.scheduler.pod_initial_backoff.unwrap_or(defaults::POD_INITIAL_BACKOFF),
             pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),
             assume: self.file.model.assume,
+            ties: self.file.model.ties,
+            profiles: settings.scheduler.profiles.clone(),
             explain: None,
         });
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {

@@ -18,6 +18,7 @@ use super::settings::Settings;
 use super::yaml::Part;
 use crate::model::{Distribution, Span, Time};
 use crate::rules::timestamp;
+use crate::scheduler::ties::Ties;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
 
 /// `apiVersion` of a Scenario.
@@ -129,11 +130,13 @@ pub struct Model {
     pub options: ModelOptions,
     /// Whether the scheduler assumes.
     pub assume: bool,
+    /// Which of several best nodes it takes.
+    pub ties: Ties,
 }
 
 impl Default for Model {
     fn default() -> Model {
-        Model { options: ModelOptions::default(), assume: true }
+        Model { options: ModelOptions::default(), assume: true, ties: Ties::default() }
     }
 }
 
@@ -323,11 +326,13 @@ fn timeline_item(entry: &Entry<'_>) -> Option<TimelineItem> {
 
 fn model(mut fields: Fields<'_>) -> Model {
     let mut model = Model::default();
-    fields.later(&["ties", "autoscaler", "controlPlane"]);
+    fields.later(&["autoscaler", "controlPlane"]);
     let resync = [("replay", ResyncModel::Replay), ("relist", ResyncModel::Relist)];
     model.options.resync = fields.get("resync").and_then(|entry| entry.word(&resync)).unwrap_or_default();
     let draw = [("perProcess", ResyncDraw::PerProcess), ("perController", ResyncDraw::PerController)];
     model.options.resync_draw = fields.get("resyncDraw").and_then(|entry| entry.word(&draw)).unwrap_or_default();
+    let ties = [("random", Ties::Drawn), ("name", Ties::ByName)];
+    model.ties = fields.get("ties").and_then(|entry| entry.word(&ties)).unwrap_or_default();
     model.assume = fields.get("assume").and_then(|entry| entry.truth()).unwrap_or(true);
     fields.finish();
     model

@@ -3,6 +3,7 @@
 use super::diagnostic::{Code, Diagnostic, Severity};
 use super::flags::gates::GateSettings;
 use crate::model::Span;
+use crate::scheduler::framework::ProfileConfig;
 
 /// A value with the place where it was said.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Settings {
     pub election: GivenElection,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: Option<u32>,
+    /// Profiles of the scheduler; empty for the default one.
+    pub profiles: Vec<ProfileConfig>,
     /// `podInitialBackoffSeconds`
     pub pod_initial_backoff: Option<Span>,
     /// `podMaxBackoffSeconds`

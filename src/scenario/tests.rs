@@ -327,11 +327,12 @@ fn mistakes_in_what_is_asked_and_how_things_behave() {
     );
     check(
         "model",
-        "  model: {resync: replays, assume: 1, ties: name}\n",
+        "  model: {resync: replays, assume: 1, ties: nam, autoscaler: textbook}\n",
         &[
             "E0005 4:19 spec.model.resync: unknown value \"replays\" (did you mean `replay`?)",
             "E0005 4:36 spec.model.assume: must be true or false, not 1",
-            "E0007 4:39 spec.model.ties: `ties` is not simulated yet (the word is part of the format, but this version would ignore it; take it out to run the rest)",
+            "E0005 4:45 spec.model.ties: unknown value \"nam\" (did you mean `name`?)",
+            "E0007 4:50 spec.model.autoscaler: `autoscaler` is not simulated yet (the word is part of the format, but this version would ignore it; take it out to run the rest)",
         ],
     );
     check(

@@ -10,12 +10,14 @@ use std::rc::Rc;
 
 use super::cache::{Cache, Counted, OwnerKey};
 use super::explain;
-use super::framework::{ClusterEvent, PodInfo, Profile, Version, names};
+use super::framework::{ClusterEvent, PodInfo, Profile, Profiles, Refusal, Version, names};
 use super::memo::Memo;
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
-use super::schedule_one::{Search, schedule_pod, schedule_pod_remembering};
+use super::schedule_one::{Search, nodes_are_available, schedule_pod, schedule_pod_remembering};
 use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch};
+use super::ties::{Ties, break_tie};
+use super::waiting_pods::{Binding, WaitingPods};
 use crate::component::{
     Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
 };
@@ -56,6 +58,8 @@ pub struct SchedulerSettings {
     pub backoff: BackoffSettings,
     /// Whether a pod takes room on its node before it is seen bound.
     pub assume: bool,
+    /// Which of several nodes with the highest total is taken.
+    pub ties: Ties,
     /// Whose rules hold where versions differ.
     pub version: Version,
     /// The pod that is to be explained.
@@ -66,21 +70,25 @@ pub struct SchedulerSettings {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     settings: SchedulerSettings,
-    profile: Rc<Profile>,
+    profiles: Profiles,
     cache: Cache,
     queue: SchedulingQueue,
     search: Search,
-    memo: Memo,
+    /// What is remembered of nodes, a profile.
+    memos: Vec<Memo>,
     /// When scheduling began; the grid of the leftover flush.
     started: Option<Time>,
     cycle: Option<Cycle>,
     /// Status patches of failed attempts that are under way.
     reports: BTreeMap<u64, StatusPatch>,
+    waiting: WaitingPods,
+    /// Pods in PreBind, and bindings that are under way.
     bindings: BTreeMap<u64, Binding>,
     next_token: u64,
     backoff_at: Option<Time>,
     leftover_at: Option<Time>,
-    attempts: [AttemptSums; 3],
+    /// Sums of attempts by result, a profile.
+    attempts: Vec<[AttemptSums; 3]>,
     /// Where the pod that is to be explained was last said to be.
     told: Waiting,
 }
@@ -91,14 +99,6 @@ struct Cycle {
     queued: QueuedPodInfo,
     outcome: Result<Name, (String, Vec<&'static str>)>,
     cause: Cause,
-    began: Time,
-}
-
-/// A binding under way.
-#[derive(Clone, Debug)]
-struct Binding {
-    queued: QueuedPodInfo,
-    node: Name,
     began: Time,
 }
 
@@ -119,23 +119,29 @@ impl Scheduler {
     /// A scheduler with the default profile.
     pub fn new(settings: SchedulerSettings) -> Scheduler {
         let profile = Rc::new(Profile::default_profile(settings.version));
+        Scheduler::with_profiles(settings, profile.into())
+    }
+
+    /// A scheduler with these profiles.
+    pub fn with_profiles(settings: SchedulerSettings, profiles: Profiles) -> Scheduler {
         let search =
             Search { next_start_node_index: 0, percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score };
         Scheduler {
-            queue: SchedulingQueue::new(profile.clone(), settings.backoff),
-            profile,
+            queue: SchedulingQueue::new(profiles.clone(), settings.backoff),
+            attempts: vec![Default::default(); profiles.iter().count()],
+            memos: vec![Memo::default(); profiles.iter().count()],
+            profiles,
             settings,
             cache: Cache::new(),
             search,
-            memo: Memo::default(),
             started: None,
             cycle: None,
             reports: BTreeMap::new(),
+            waiting: WaitingPods::default(),
             bindings: BTreeMap::new(),
             next_token: FIRST_TOKEN,
             backoff_at: None,
             leftover_at: None,
-            attempts: [AttemptSums::default(); 3],
             told: Waiting::Nothing,
         }
     }
@@ -228,7 +234,7 @@ impl Scheduler {
     }
 
     fn is_responsible_for(&self, pod: &Pod) -> bool {
-        pod.spec.scheduler_name.is_empty() || pod.spec.scheduler_name == self.profile.scheduler_name
+        self.profiles.find(pod).is_some()
     }
 
     fn pod_added(&mut self, pod: &Rc<Pod>, ctx: &mut Context<'_>) {
@@ -258,17 +264,43 @@ impl Scheduler {
             let words = self.explained_waits().then(|| "the pod itself changed".to_string());
             self.queue.update(old, new, ctx.out.cause(), ctx.now);
             self.tell_woken(words, ctx);
+            if old.status.nominated_node_name != new.status.nominated_node_name {
+                self.nomination_ended(old, ctx);
+            }
         }
+    }
+
+    /// A pending pod is no longer nominated where it was. Those that had left it its room, because they are no more
+    /// important, are asked as if a bound pod were gone.
+    ///
+    /// Upstream: eventhandlers.go, `getLEPriorityPreCheck`.
+    fn nomination_ended(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
+        if last.status.nominated_node_name.is_empty() {
+            return;
+        }
+        let event = ClusterEvent::AssignedPodDeleted(last.clone());
+        let words = self.explained_waits().then(|| explain::describe(&event));
+        let priority = last.spec.priority;
+        self.queue.move_some_on_event(event, ctx.out.cause(), ctx.now, |pod| pod.spec.priority <= priority);
+        self.tell_woken(words, ctx);
     }
 
     fn pod_deleted(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
         self.queue.delete(&key_of(last));
+        if let Some((token, Binding { queued, node, .. })) = self.waiting.remove(&last.meta.uid) {
+            ctx.out.clear_timer(token);
+            self.profiles.of(last).unreserve(&queued.info, &node);
+            self.queue.done(queued.uid());
+        }
         let was_assumed = self.cache.is_assumed(&last.meta.uid);
         if was_assumed {
             self.record_forget(last, "deleted", ctx);
         }
         if self.cache.remove_pod(&last.meta.uid).is_some() {
             self.cluster_event(ClusterEvent::AssignedPodDeleted(last.clone()), ctx);
+        } else if last.node_name.is_empty() && self.is_responsible_for(last) {
+            self.queue.end_nomination(&last.meta.uid);
+            self.nomination_ended(last, ctx);
         }
     }
 
@@ -297,20 +329,20 @@ impl Scheduler {
                 ctx.out.record(Action::Schedule, Some(key.clone()), Detail::Number("attempt", occurrence as i64));
             ctx.out.set_cause(cause);
             let snapshot = self.cache.snapshot();
+            let (index, profile) = self.profiles.find(&queued.info.pod).expect("it was queued");
+            self.search.percentage_of_nodes_to_score =
+                profile.percentage_of_nodes_to_score.unwrap_or(self.settings.percentage_of_nodes_to_score);
             let (info, nominator, is_explained) =
                 (&queued.info, self.queue.nominator(), self.settings.explain.as_ref() == Some(&key));
             // Only the plain way tells all scores and why other nodes are not feasible.
-            let result = match is_explained {
-                true => schedule_pod(&self.profile, info, &snapshot, nominator, &mut self.search),
-                false => schedule_pod_remembering(
-                    &self.profile,
-                    info,
-                    &snapshot,
-                    nominator,
-                    &mut self.search,
-                    &mut self.memo,
-                ),
+            let (search, memo) = (&mut self.search, &mut self.memos[index]);
+            let mut result = match is_explained {
+                true => schedule_pod(profile, info, &snapshot, nominator, search),
+                false => schedule_pod_remembering(profile, info, &snapshot, nominator, search, memo),
             };
+            if let (Ok(result), Ties::Drawn) = (&mut result, self.settings.ties) {
+                break_tie(result, &snapshot, ctx.draws, key.stable_hash(), occurrence);
+            }
             if is_explained {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
@@ -352,7 +384,7 @@ impl Scheduler {
         ctx.out.set_cause(cause);
         match outcome {
             Err((message, plugins)) => {
-                self.count(UNSCHEDULABLE, ctx.now - began);
+                self.count(&queued, UNSCHEDULABLE, ctx.now - began);
                 self.fail_cycle(queued, Failure::Rejected(plugins), message, ctx);
             }
             Ok(node) => self.assume_and_bind(queued, node, began, ctx),
@@ -365,7 +397,7 @@ impl Scheduler {
         if self.cache.assume(&queued.info, &node, counted).is_err() {
             let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
             let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
-            self.count(ERROR, ctx.now - began);
+            self.count(&queued, ERROR, ctx.now - began);
             return self.fail_cycle(queued, Failure::Error, message, ctx);
         }
         if self.settings.assume {
@@ -374,10 +406,76 @@ impl Scheduler {
         }
         let sent = if self.settings.assume { SchedulingNote::Assumed } else { SchedulingNote::Sent };
         self.tell(&key, || sent(node.clone()), ctx);
-        self.queue.done(queued.uid());
+        self.queue.end_nomination(queued.uid());
+        self.permit(Binding { queued, node, began }, ctx);
+    }
+
+    /// Reserve and Permit; they are the last of the cycle.
+    fn permit(&mut self, binding: Binding, ctx: &mut Context<'_>) {
+        let Binding { queued, node, .. } = &binding;
+        let profile = self.profiles.of(&queued.info.pod).clone();
+        let said = profile
+            .reserve(&queued.info, node)
+            .and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
+        let permits = match said {
+            Ok(permits) => permits,
+            Err(refusal) => return self.give_back(binding, refusal, true, ctx),
+        };
         let token = self.token();
-        ctx.out.request(Request::Bind { pod: key, uid: queued.uid().clone(), node: node.clone() }, token);
-        self.bindings.insert(token, Binding { queued, node, began });
+        if permits.waits.is_empty() {
+            self.pre_bind(token, binding, ctx);
+        } else {
+            let until = self.waiting.add(token, binding, &permits.waits, ctx.now);
+            ctx.out.set_timer(token, until, Nature::Work);
+        }
+        for (plugin, uid) in permits.allowed {
+            if let Some((token, binding)) = self.waiting.allow(plugin, &uid) {
+                ctx.out.clear_timer(token);
+                self.pre_bind(token, binding, ctx);
+            }
+        }
+    }
+
+    /// The pod has its permits: PreBind, then the binding.
+    ///
+    /// DIVERGES: upstream writes the node to `status.nominatedNodeName` before it waits in Permit or PreBind.
+    fn pre_bind(&mut self, token: u64, binding: Binding, ctx: &mut Context<'_>) {
+        let Binding { queued, node, .. } = &binding;
+        self.queue.done(queued.uid());
+        match self.profiles.of(&queued.info.pod).pre_bind(&queued.info, node) {
+            Ok(Span::ZERO) => self.bind(token, &binding, ctx),
+            Ok(span) => ctx.out.set_timer(token, ctx.now + span, Nature::Work),
+            Err(refusal) => return self.give_back(binding, refusal, false, ctx),
+        }
+        self.bindings.insert(token, binding);
+    }
+
+    fn bind(&self, token: u64, binding: &Binding, ctx: &mut Context<'_>) {
+        let Binding { queued, node, .. } = binding;
+        ctx.out.request(Request::Bind { pod: queued.key(), uid: queued.uid().clone(), node: node.clone() }, token);
+    }
+
+    /// A plugin refuses a pod that has its node already: the pod gives back what it has, and is rejected.
+    ///
+    /// Upstream: schedule_one.go, `schedulingCycle`, `handleBindingCycleError`: the message counts one node.
+    fn give_back(&mut self, binding: Binding, (plugin, status): Refusal, holds_loop: bool, ctx: &mut Context<'_>) {
+        let Binding { queued, node, began } = binding;
+        let pod = queued.info.pod.clone();
+        self.profiles.of(&pod).unreserve(&queued.info, &node);
+        if self.cache.is_assumed(&pod.meta.uid) {
+            self.record_forget(&pod, "not permitted", ctx);
+        }
+        let was_assumed = self.cache.forget(&pod.meta.uid).is_some();
+        self.count(&queued, UNSCHEDULABLE, ctx.now - began);
+        let message = nodes_are_available(1, status.reasons.iter().map(|reason| (reason.as_ref(), 1)));
+        if let Some(patch) = self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, ctx) {
+            self.send_report(StatusPatch::new(patch, holds_loop), ctx);
+        }
+        if was_assumed {
+            let uid = pod.meta.uid.clone();
+            let event = ClusterEvent::AssignedPodDeleted(pod);
+            self.queue.move_some_on_event(event, ctx.out.cause(), ctx.now, |other| other.meta.uid != uid);
+        }
     }
 
     fn token(&mut self) -> u64 {
@@ -398,13 +496,15 @@ impl Scheduler {
         let pod = queued.info.pod.clone();
         match result {
             Ok(_) => {
-                self.count(SCHEDULED, ctx.now - began);
+                self.count(&queued, SCHEDULED, ctx.now - began);
+                self.profiles.of(&pod).post_bind(&queued.info, &node);
                 self.tell(&queued.key(), || SchedulingNote::Bound(node.clone()), ctx);
                 let message = format!("Successfully assigned {}/{} to {node}", pod.meta.namespace, pod.meta.name);
                 ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
             }
             Err(error) => {
-                self.count(ERROR, ctx.now - began);
+                self.count(&queued, ERROR, ctx.now - began);
+                self.profiles.of(&pod).unreserve(&queued.info, &node);
                 if self.cache.is_assumed(&pod.meta.uid) {
                     self.record_forget(&pod, "binding failed", ctx);
                 }
@@ -454,7 +554,8 @@ impl Scheduler {
         ctx.out.set_cause(decided);
         self.tell(&queued.key(), || SchedulingNote::Failed { reason, message: message.clone() }, ctx);
         match ctx.informers.pod(&queued.key()).cloned() {
-            Some(current) if current.meta.uid != uid => {
+            // Deleted and created again under its name: 1.35 does not notice.
+            Some(current) if current.meta.uid != uid && self.settings.version >= Version::V1_36 => {
                 self.queue.done(&uid);
                 return None;
             }
@@ -469,8 +570,9 @@ impl Scheduler {
         patch_of_condition(&attempted, reason, message, ctx.now)
     }
 
-    fn count(&mut self, result: usize, duration: Span) {
-        let sums = &mut self.attempts[result];
+    fn count(&mut self, queued: &QueuedPodInfo, result: usize, duration: Span) {
+        let profile = self.profiles.find(&queued.info.pod).map_or(0, |(index, _)| index);
+        let sums = &mut self.attempts[profile][result];
         sums.count += 1;
         sums.duration = sums.duration + duration;
     }
@@ -586,6 +688,10 @@ impl Component for Scheduler {
             Input::Timer { token } => {
                 if let Some(report) = self.reports.get(&token) {
                     ctx.out.request(report.request.clone(), token);
+                } else if let Some((binding, plugin, status)) = self.waiting.expire(token) {
+                    self.give_back(binding, (plugin, status), false, ctx);
+                } else if let Some(binding) = self.bindings.get(&token) {
+                    self.bind(token, binding, ctx);
                 }
             }
             Input::Container(_) | Input::Cancel => {}
@@ -597,7 +703,7 @@ impl Component for Scheduler {
     }
 
     fn is_idle(&self) -> bool {
-        !self.is_busy() && self.bindings.is_empty() && self.queue.active_len() == 0
+        !self.is_busy() && self.bindings.is_empty() && self.waiting.is_empty() && self.queue.active_len() == 0
     }
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
@@ -610,8 +716,10 @@ impl Component for Scheduler {
         for (queue, pods) in pending {
             sink.sample("scheduler_pending_pods", &[("queue", queue)], pods as f64);
         }
-        for (result, sums) in RESULTS.into_iter().zip(&self.attempts) {
-            let labels = [("profile", self.profile.scheduler_name), ("result", result)];
+        let by_profile = self.profiles.iter().zip(&self.attempts);
+        let rows = by_profile.flat_map(|(profile, sums)| RESULTS.into_iter().zip(sums).map(move |row| (profile, row)));
+        for (profile, (result, sums)) in rows {
+            let labels = [("profile", profile.scheduler_name.as_str()), ("result", result)];
             sink.sample("scheduler_schedule_attempts_total", &labels, sums.count as f64);
             sink.sample("scheduler_scheduling_attempt_duration_seconds_sum", &labels, sums.duration.as_seconds());
             sink.sample("scheduler_scheduling_attempt_duration_seconds_count", &labels, sums.count as f64);

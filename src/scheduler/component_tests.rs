@@ -40,6 +40,7 @@ impl Rig {
             percentage_of_nodes_to_score: 0,
             backoff: BackoffSettings::default(),
             assume,
+            ties: Ties::ByName,
             version: Version::V1_36,
             explain: None,
         });

@@ -20,3 +20,5 @@ pub mod post_filter;
 pub mod queue;
 pub mod schedule_one;
 pub mod status_patch;
+pub mod ties;
+pub mod waiting_pods;

@@ -128,7 +128,7 @@ impl ScheduleError {
 /// Chooses a node for the pod.
 ///
 /// Nodes are examined one after the other, which is one legal run of upstream's parallel search.
-/// DIVERGES: of several nodes with the highest total the smallest name is taken; upstream takes any of them.
+/// Of several nodes with the highest total the smallest name is taken; [`super::ties`] draws one of them instead.
 ///
 /// # Errors
 /// When no node can take it.

@@ -1,5 +1,6 @@
 //! From a plan to a world at its first instant.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::apiserver::naming::Naming;
@@ -21,7 +22,7 @@ use crate::plant::Plant;
 use crate::rules::admission::NodeRegistration;
 use crate::rules::codec;
 use crate::scheduler::component::{Scheduler, SchedulerSettings};
-use crate::scheduler::framework::registry::Version;
+use crate::scheduler::framework::{Profiles, Version};
 use crate::scheduler::queue::BackoffSettings;
 
 use super::arrivals::Arrivals;
@@ -30,7 +31,7 @@ use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::{Double, KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
-use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan};
+use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, SchedulerPlan};
 use super::resyncs::Onlooker;
 use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
@@ -186,25 +187,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             let operator = Operator::new(operator.clone(), plan.start_at, &plan.kinds);
             Box::new(QueueController::new(operator, queue.clone(), now))
         }
-        ComponentPlan::Scheduler(scheduler) => Box::new(Scheduler::new(SchedulerSettings {
-            cycle: scheduler.cycle.clone(),
-            per_node: scheduler.per_node,
-            percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
-            backoff: BackoffSettings {
-                initial: scheduler.pod_initial_backoff,
-                max: scheduler.pod_max_backoff,
-                pop_from_backoff_q: plan.gates.scheduler.is_on(Gate::SchedulerPopFromBackoffQ),
-            },
-            assume: scheduler.assume,
-            explain: scheduler
-                .explain
-                .as_ref()
-                .map(|(namespace, name)| Key::new(Kind::Pod, namespace.as_str(), name.as_str())),
-            version: match plan.version {
-                KubernetesVersion::V1_36 => Version::V1_36,
-                KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Version::V1_35,
-            },
-        })),
+        ComponentPlan::Scheduler(scheduler) => Box::new(build_scheduler(plan, scheduler)),
         ComponentPlan::Kubelets(kubelet) => Box::new(Kubelets::new(node::Settings {
             pleg_period: kubelet.pleg_period,
             heartbeat_period: kubelet.heartbeat_period,
@@ -221,5 +204,37 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         ComponentPlan::KubeletDouble(double) => Box::new(Double(KubeletDouble::new(double.clone()))),
         ComponentPlan::OwnerDouble => Box::new(Double(OwnerDouble::new())),
         ComponentPlan::UserDouble(actions) => Box::new(Double(UserDouble::new(plan.start_at, actions.clone()))),
+    }
+}
+
+/// The scheduler of a plan.
+fn build_scheduler(plan: &Plan, scheduler: &SchedulerPlan) -> Scheduler {
+    let version = match plan.version {
+        KubernetesVersion::V1_36 => Version::V1_36,
+        KubernetesVersion::V1_32 | KubernetesVersion::V1_35 => Version::V1_35,
+    };
+    let settings = SchedulerSettings {
+        cycle: scheduler.cycle.clone(),
+        per_node: scheduler.per_node,
+        percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
+        backoff: BackoffSettings {
+            initial: scheduler.pod_initial_backoff,
+            max: scheduler.pod_max_backoff,
+            pop_from_backoff_q: plan.gates.scheduler.is_on(Gate::SchedulerPopFromBackoffQ),
+        },
+        assume: scheduler.assume,
+        ties: scheduler.ties,
+        explain: scheduler
+            .explain
+            .as_ref()
+            .map(|(namespace, name)| Key::new(Kind::Pod, namespace.as_str(), name.as_str())),
+        version,
+    };
+    match scheduler.profiles.as_slice() {
+        [] => Scheduler::new(settings),
+        profiles => {
+            let profiles = profiles.iter().map(|profile| Rc::new(profile.profile(version)));
+            Scheduler::with_profiles(settings, Profiles::new(profiles))
+        }
     }
 }

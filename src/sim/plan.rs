@@ -28,6 +28,8 @@ use crate::client::rest::ClientLimit;
 use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
+use crate::scheduler::framework::ProfileConfig;
+use crate::scheduler::ties::Ties;
 
 /// A resolved scenario: one world to run.
 #[derive(Clone, Debug)]
@@ -337,6 +339,10 @@ pub struct SchedulerPlan {
     pub pod_max_backoff: Span,
     /// Whether a pod counts on its node before the binding is confirmed (`model.assume`).
     pub assume: bool,
+    /// Profiles; empty for the default one.
+    pub profiles: Vec<ProfileConfig>,
+    /// Which of several best nodes a pod gets (`model.ties`).
+    pub ties: Ties,
     /// The pod, by namespace and name, of which observers are told what the scheduler thinks. It changes no result.
     pub explain: Option<(String, String)>,
 }

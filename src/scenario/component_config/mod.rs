@@ -16,7 +16,7 @@ use std::cell::RefCell;
 
 use serde_json::Value;
 
-use super::diagnostic::{Code, Diagnostics, Severity};
+use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::Entry;
 use super::flags::FlagTable;
 use super::settings::Settings;
@@ -102,22 +102,20 @@ pub fn read(document: &Document, problems: &RefCell<Diagnostics>) -> Settings {
     }
     let version = word(document, "apiVersion").split_once('/').map_or("", |(_, version)| version);
     let is_old = kind.older.iter().find(|(old, _)| *old == version);
-    if version != kind.version {
-        let message = match is_old {
-            Some((_, since)) => format!("{}/{version} is read no more since Kubernetes 1.{since}", kind.group),
-            None => format!("{} has no version `{version}`", kind.group),
-        };
-        push("apiVersion", Code::UnknownVersion, message, Some(format!("write {}/{}", kind.group, kind.version)));
-    }
-    let own = RefCell::new(Diagnostics::default());
-    let settings = (kind.read)(&Entry::root(document, &own));
-    let own = own.into_inner().into_iter().map(|mut problem| {
-        // Beside an error notices are not shown: what a file of an old version would lose is part of what is wrong with it.
-        if version != kind.version {
-            problem.severity = Severity::Error;
+    match is_old {
+        _ if version == kind.version => {}
+        None => {
+            let message = format!("{} has no version `{version}`", kind.group);
+            push("apiVersion", Code::UnknownVersion, message, Some(format!("write {}/{}", kind.group, kind.version)));
         }
-        problem
-    });
-    problems.borrow_mut().extend(own);
-    settings
+        Some((_, since)) => {
+            let message = format!(
+                "{}/{version} is read no more since Kubernetes 1.{since}: it is taken for {}",
+                kind.group, kind.version
+            );
+            let problem = document.problem(Code::NotSimulated, "apiVersion", Part::Value, message);
+            problems.borrow_mut().push(Diagnostic { severity: Severity::Notice, ..problem });
+        }
+    }
+    (kind.read)(&Entry::root(document, problems))
 }

@@ -5,20 +5,40 @@
 
 use super::super::diagnostic::Code;
 use super::super::entry::{Entry, Fields, shown};
+use super::super::schema::shape::Special;
 use super::parts;
+use crate::scheduler::framework::config::{FitArgs, PluginArgs, Strategy};
+use crate::scheduler::plugins::node_affinity_added;
 
-/// Judges the arguments of a plugin.
-pub fn check(plugin: &str, args: &Entry<'_>) {
-    let Some(mut fields) = parts::begin(args) else { return };
+/// Judges the arguments of a plugin. Says whether they are simulated.
+pub fn read(plugin: &str, args: &Entry<'_>, known: &mut PluginArgs) -> bool {
+    let Some(mut fields) = parts::begin(args) else { return true };
+    let mut is_simulated = false;
     match plugin {
         "DefaultPreemption" => default_preemption(&mut fields),
         "InterPodAffinity" => {
             in_range(&mut fields, "hardPodAffinityWeight", 0, 100);
             fields.get("ignorePreferredTermsOfExistingPods").and_then(|entry| entry.truth());
         }
-        "NodeAffinity" => parts::unused(&mut fields, &["addedAffinity"]),
-        "NodeResourcesFit" => node_resources_fit(&mut fields),
-        "NodeResourcesBalancedAllocation" => resources(&mut fields, "resources", 1),
+        "NodeAffinity" => {
+            is_simulated = true;
+            if let Some(entry) = fields.get("addedAffinity") {
+                entry.is_a(Special::Anything);
+                if let Err(why) = node_affinity_added::read(entry.value) {
+                    entry.problem(Code::BadValue, format!("it is no node affinity: {why}"), None);
+                }
+                known.added_affinity = Some(entry.value.clone());
+            }
+        }
+        "NodeResourcesFit" => {
+            is_simulated = true;
+            known.fit = Some(node_resources_fit(&mut fields));
+        }
+        "NodeResourcesBalancedAllocation" => {
+            is_simulated = true;
+            let given = resources(&mut fields, "resources", 1);
+            known.balanced_resources = (!given.is_empty()).then(|| given.into_iter().map(|(name, _)| name).collect());
+        }
         "PodTopologySpread" => pod_topology_spread(&mut fields),
         "VolumeBinding" => {
             if let Some(entry) = fields.get("bindTimeoutSeconds") {
@@ -33,9 +53,10 @@ pub fn check(plugin: &str, args: &Entry<'_>) {
                 }
             }
         }
-        _ => return,
+        _ => return false,
     }
     fields.finish();
+    is_simulated
 }
 
 fn in_range(fields: &mut Fields<'_>, name: &'static str, least: i64, most: i64) -> Option<i64> {
@@ -52,50 +73,69 @@ fn default_preemption(fields: &mut Fields<'_>) {
 }
 
 /// Resources with a weight from 1 to 100, at most `weight_max` of it.
-fn resources(fields: &mut Fields<'_>, name: &'static str, weight_max: i64) {
+fn resources(fields: &mut Fields<'_>, name: &'static str, weight_max: i64) -> Vec<(String, i64)> {
+    let mut resources = Vec::new();
     for item in fields.get(name).map(|entry| entry.items()).unwrap_or_default() {
         let Some(mut resource) = item.fields() else { continue };
-        resource.require("name").and_then(|entry| entry.text());
-        in_range(&mut resource, "weight", 1, weight_max);
+        let name = resource.require("name").and_then(|entry| entry.text().map(str::to_string));
+        let weight = in_range(&mut resource, "weight", 1, weight_max).unwrap_or(1);
         resource.finish();
+        resources.extend(name.map(|name| (name, weight)));
     }
+    resources
 }
 
-fn node_resources_fit(fields: &mut Fields<'_>) {
-    for name in ["ignoredResources", "ignoredResourceGroups"] {
-        for item in fields.get(name).map(|entry| entry.items()).unwrap_or_default() {
-            item.text();
-        }
-    }
-    let Some(mut strategy) = fields.get("scoringStrategy").and_then(|entry| entry.fields()) else { return };
-    let words = [("LeastAllocated", false), ("MostAllocated", false), ("RequestedToCapacityRatio", true)];
-    let by_ratio = strategy.get("type").and_then(|entry| entry.word(&words)).unwrap_or(false);
-    resources(&mut strategy, "resources", 100);
+fn node_resources_fit(fields: &mut Fields<'_>) -> FitArgs {
+    let mut texts = |name: &'static str| -> Vec<String> {
+        let items = fields.get(name).map(|entry| entry.items()).unwrap_or_default();
+        items.iter().filter_map(|item| item.text().map(str::to_string)).collect()
+    };
+    let mut args = FitArgs {
+        ignored_resources: texts("ignoredResources"),
+        ignored_resource_groups: texts("ignoredResourceGroups"),
+        ..FitArgs::default()
+    };
+    let Some(mut strategy) = fields.get("scoringStrategy").and_then(|entry| entry.fields()) else { return args };
+    let words = [("LeastAllocated", 0), ("MostAllocated", 1), ("RequestedToCapacityRatio", 2)];
+    let kind = strategy.get("type").and_then(|entry| entry.word(&words)).unwrap_or(0);
+    args.resources = resources(&mut strategy, "resources", 100);
     let ratio =
-        if by_ratio { strategy.require("requestedToCapacityRatio") } else { strategy.get("requestedToCapacityRatio") };
+        if kind == 2 { strategy.require("requestedToCapacityRatio") } else { strategy.get("requestedToCapacityRatio") };
+    let mut curve = Vec::new();
     if let Some(mut ratio) = ratio.and_then(|entry| entry.fields()) {
-        shape(&mut ratio);
+        curve = shape(&mut ratio);
         ratio.finish();
     }
+    args.strategy = match kind {
+        0 => Strategy::LeastAllocated,
+        1 => Strategy::MostAllocated,
+        _ => Strategy::RequestedToCapacityRatio(curve),
+    };
     strategy.finish();
+    args
 }
 
 /// Points of a curve: use from 0 to 100, rising, with scores from 0 to 10.
-fn shape(fields: &mut Fields<'_>) {
+fn shape(fields: &mut Fields<'_>) -> Vec<(i64, i64)> {
+    let mut curve = Vec::new();
     let mut last = None;
     for item in fields.get("shape").map(|entry| entry.items()).unwrap_or_default() {
         let Some(mut point) = item.fields() else { continue };
+        let mut used = None;
         if let Some(entry) = point.require("utilization")
             && let Some(utilization) = entry.whole(0..=100)
         {
+            used = Some(utilization);
             if last.is_some_and(|last| utilization <= last) {
                 entry.problem(Code::BadValue, "utilization values must be sorted in increasing order", None);
             }
             last = Some(utilization);
         }
-        point.require("score").and_then(|entry| entry.whole(0..=10));
+        let score = point.require("score").and_then(|entry| entry.whole(0..=10));
         point.finish();
+        curve.extend(used.zip(score));
     }
+    curve
 }
 
 fn pod_topology_spread(fields: &mut Fields<'_>) {

@@ -1,5 +1,4 @@
-//! Profiles of a KubeSchedulerConfiguration. They are judged in full; the scheduler here has the default profile, so that
-//! whatever differs from it gives a notice.
+//! Profiles of a KubeSchedulerConfiguration. They are judged in full; plugins that are not simulated give a notice.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +9,9 @@ use super::super::entry::{Entry, Fields, shown};
 use super::super::flags::notice;
 use super::{plugin_args, scheduler};
 use crate::rules::suggest;
-
-/// The name of the default profile.
-const DEFAULT_NAME: &str = "default-scheduler";
+use crate::scheduler::framework::config::{PluginArgs, PluginSet, Point, ProfileConfig};
+use crate::scheduler::framework::registry::{self, DEFAULT_SCHEDULER_NAME};
+use crate::scheduler::framework::{Version, names};
 
 /// Plugins of kube-scheduler.
 ///
@@ -44,31 +43,21 @@ const PLUGINS: &[&str] = &[
 /// Plugins that version v1 of the file refuses.
 const REFUSED: &[&str] = &["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
 
-/// Extension points; `multiPoint` stands for all of them.
-const POINTS: [&str; 13] = [
-    "preEnqueue",
-    "queueSort",
-    "preFilter",
-    "filter",
-    "postFilter",
-    "preScore",
-    "score",
-    "reserve",
-    "permit",
-    "preBind",
-    "bind",
-    "postBind",
-    "multiPoint",
-];
+/// Whether a plugin of this name runs here: it is registered, or the component plays it.
+fn is_simulated(name: &str) -> bool {
+    let registered = registry::registry(Version::default(), &PluginArgs::default());
+    name == names::DEFAULT_BINDER || registered.iter().any(|one| one.plugin.name() == name)
+}
 
-/// Reads `profiles`. Gives the percentage of nodes to score of the only profile.
-pub fn read(list: &Entry<'_>) -> Option<u32> {
+/// Reads `profiles`.
+pub fn read(list: &Entry<'_>) -> Vec<ProfileConfig> {
     let items = list.items();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
-    let mut percentages = Vec::new();
+    let mut profiles = Vec::new();
     let mut sorts: Vec<Value> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let Some(mut fields) = item.fields() else { continue };
+        let mut profile = ProfileConfig::default();
         // A single profile may go without a name.
         let name = if items.len() == 1 { fields.get("schedulerName") } else { fields.require("schedulerName") };
         if let Some(entry) = name
@@ -79,13 +68,17 @@ pub fn read(list: &Entry<'_>) -> Option<u32> {
             } else if let Some(first) = names.get(name) {
                 let help = format!("profiles[{first}] has this name");
                 entry.problem(Code::BadValue, format!("duplicate value {}", shown(entry.value)), Some(help));
-            } else if !matches!(name, "" | DEFAULT_NAME) {
-                notice(&entry, format!("the profile {name} is not simulated yet: all pods get the default profile"));
             }
             names.entry(name.to_string()).or_insert(index);
+            profile.scheduler_name = name.to_string();
         }
-        percentages.push(fields.get("percentageOfNodesToScore").and_then(|entry| scheduler::percentage(&entry)));
-        let sort = fields.get("plugins").and_then(|entry| plugins(&entry)).unwrap_or(Value::Null);
+        profile.percentage_of_nodes_to_score =
+            fields.get("percentageOfNodesToScore").and_then(|entry| scheduler::percentage(&entry));
+        let sets = fields.get("plugins");
+        let sort = sets.as_ref().and_then(|entry| plugins(entry, &mut profile)).unwrap_or(Value::Null);
+        if let Some((entry, problem)) = sets.as_ref().zip(profile.problem()) {
+            entry.problem(Code::BadValue, problem, None);
+        }
         if sorts.first().is_some_and(|first| *first != sort) {
             let path = format!("{}.plugins.queueSort", item.path);
             let problem = item.document.problem(
@@ -98,34 +91,41 @@ pub fn read(list: &Entry<'_>) -> Option<u32> {
         }
         sorts.push(sort);
         if let Some(entry) = fields.get("pluginConfig") {
-            plugin_config(&entry);
+            plugin_config(&entry, &mut profile.args);
         }
         fields.finish();
+        profiles.push(profile);
     }
-    match percentages.as_slice() {
-        [only] => *only,
-        _ => None,
+    if !profiles.is_empty() && !profiles.iter().any(|profile| is_default(&profile.scheduler_name)) {
+        let message = format!("no profile is called {DEFAULT_SCHEDULER_NAME}: pods that name no scheduler stay Pending");
+        notice(list, message);
     }
+    profiles
+}
+
+fn is_default(name: &str) -> bool {
+    matches!(name, "" | DEFAULT_SCHEDULER_NAME)
 }
 
 /// Gives what is said of the queue's order.
-fn plugins(entry: &Entry<'_>) -> Option<Value> {
+fn plugins(entry: &Entry<'_>, profile: &mut ProfileConfig) -> Option<Value> {
     let mut fields = entry.fields()?;
     let mut sort = None;
-    for point in POINTS {
-        let Some(set) = fields.get(point) else { continue };
-        if point == "queueSort" {
+    for (name, point) in Point::ALL {
+        let Some(set) = fields.get(name) else { continue };
+        if point == Point::QueueSort {
             sort = Some(set.value.clone());
         }
         if let Some(set) = set.fields() {
-            plugin_set(set, point);
+            profile.sets.push((point, plugin_set(set, name)));
         }
     }
     fields.finish();
     sort
 }
 
-fn plugin_set(mut fields: Fields<'_>, point: &str) {
+fn plugin_set(mut fields: Fields<'_>, point: &str) -> PluginSet {
+    let mut set = PluginSet::default();
     let enabled = fields.get("enabled").map(|entry| entry.items()).unwrap_or_default();
     if point == "queueSort" && enabled.len() > 1 {
         let message = format!("only one queue sort plugin can be enabled, not {}", enabled.len());
@@ -135,13 +135,16 @@ fn plugin_set(mut fields: Fields<'_>, point: &str) {
     for item in enabled {
         let Some(mut plugin) = item.fields() else { continue };
         let name = plugin.require("name").and_then(|entry| entry.text().map(|name| (entry.clone(), name)));
-        if let Some(weight) = plugin.get("weight")
-            && super::parts::whole(&weight).is_some_and(|weight| weight < 0)
-        {
-            weight.problem(Code::BadValue, format!("must not be negative: {}", shown(weight.value)), None);
+        let mut given = 0;
+        if let Some(weight) = plugin.get("weight") {
+            given = super::parts::whole(&weight).unwrap_or(0);
+            if given < 0 {
+                weight.problem(Code::BadValue, format!("must not be negative: {}", shown(weight.value)), None);
+            }
         }
         plugin.finish();
         let Some((entry, name)) = name else { continue };
+        set.enabled.push((name.to_string(), given));
         if seen.iter().any(|other| other == name) {
             entry.problem(Code::BadValue, format!("the plugin {name} is enabled twice for {point}"), None);
         }
@@ -155,10 +158,12 @@ fn plugin_set(mut fields: Fields<'_>, point: &str) {
         plugin.get("weight").and_then(|weight| super::parts::whole(&weight));
         plugin.finish();
         if let Some((entry, name)) = name {
+            set.disabled.push(name.to_string());
             named(&entry, name, "disabled", point);
         }
     }
     fields.finish();
+    set
 }
 
 /// A plugin that a profile enables or disables.
@@ -167,15 +172,18 @@ fn named(entry: &Entry<'_>, name: &str, what: &str, point: &str) {
         let message = format!("the plugin {name} is invalid in v1: NodeVolumeLimits does its work");
         return entry.problem(Code::BadValue, message, None);
     }
-    if name != "*" && !PLUGINS.contains(&name) {
+    if name == "*" || is_simulated(name) {
+        return;
+    }
+    if !PLUGINS.contains(&name) {
         let help =
             suggest::did_you_mean(name, PLUGINS.iter().copied()).map(|help| format!(" ({help})")).unwrap_or_default();
         return notice(entry, format!("kube-scheduler has no plugin {name}{help}: it is left out"));
     }
-    notice(entry, format!("plugin {name} {what} for {point}: not simulated yet, the default profile holds"));
+    notice(entry, format!("plugin {name} {what} for {point}: it is not simulated, so that nothing changes"));
 }
 
-fn plugin_config(list: &Entry<'_>) {
+fn plugin_config(list: &Entry<'_>, known: &mut PluginArgs) {
     let mut seen: Vec<String> = Vec::new();
     for item in list.items() {
         let Some(mut fields) = item.fields() else { continue };
@@ -191,10 +199,9 @@ fn plugin_config(list: &Entry<'_>) {
             entry.problem(Code::BadValue, format!("the plugin {name} is invalid in v1"), None);
         } else if !PLUGINS.contains(&name) {
             notice(&entry, format!("kube-scheduler has no plugin {name}: its arguments are left out"));
-        } else {
-            if let Some(args) = args {
-                plugin_args::check(name, &args);
-            }
+        } else if let Some(args) = args
+            && !plugin_args::read(name, &args, known)
+        {
             notice(&entry, format!("arguments of the plugin {name} are not simulated yet: its defaults hold"));
         }
     }

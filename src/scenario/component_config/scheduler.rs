@@ -42,8 +42,8 @@ pub fn read(root: &Entry<'_>) -> Settings {
     let initial = fields.get("podInitialBackoffSeconds");
     let max = fields.get("podMaxBackoffSeconds");
     backoff(initial.as_ref(), max.as_ref(), &mut settings);
-    let of_profile = fields.get("profiles").and_then(|entry| profiles::read(&entry));
-    settings.percentage_of_nodes_to_score = of_profile.or(percentage);
+    settings.percentage_of_nodes_to_score = percentage;
+    settings.profiles = fields.get("profiles").map(|entry| profiles::read(&entry)).unwrap_or_default();
     if let Some(entry) = fields.get("extenders") {
         extenders(&entry);
     }

@@ -55,9 +55,11 @@ fn a_scheduler_file_sets_what_is_simulated() {
     // Zero stands for the default.
     assert_eq!((election.retry_period, election.leader_elect), (None, Some(true)));
     assert_eq!(election.resource_name.as_deref(), Some("own"));
-    // The only profile has the last word.
-    let profile = "percentageOfNodesToScore: 30\nprofiles: [{percentageOfNodesToScore: 50}]\n";
-    assert_eq!(read(SCHEDULER, profile).0.percentage_of_nodes_to_score, Some(50));
+    // A profile has the last word for its pods.
+    let profile = "percentageOfNodesToScore: 30\nprofiles: [{percentageOfNodesToScore: 50}, {schedulerName: b}]\n";
+    let (settings, _) = read(SCHEDULER, &profile.replace("[{", "[{schedulerName: a, "));
+    let of_profiles: Vec<_> = settings.profiles.iter().map(|profile| profile.percentage_of_nodes_to_score).collect();
+    assert_eq!((settings.percentage_of_nodes_to_score, of_profiles), (Some(30), vec![Some(50), None]));
     assert_eq!(read(SCHEDULER, "clientConnection: {qps: 0, burst: 0}\n").0, Settings::default());
 }
 
@@ -160,29 +162,45 @@ fn mistakes_in_profiles_and_extenders() {
 #[test]
 fn what_a_scheduler_file_asks_in_vain_is_named() {
     let text = "profiles:\n- schedulerName: fast\n  plugins: {multiPoint: {enabled: [{name: NodeNumber, weight: 10}], disabled: \
-                [{name: ImageLocality}, {name: '*'}]}}\n  pluginConfig: [{name: NodeNumber, args: {any: 1}}]\n";
+                [{name: VolumeZone}, {name: NodeName}]}}\n  pluginConfig: [{name: NodeNumber, args: {any: 1}}, \
+                {name: VolumeBinding, args: {bindTimeoutSeconds: 3}}]\n";
     assert_eq!(errors(SCHEDULER, text), [""; 0]);
-    assert_eq!(
-        notices(SCHEDULER, text),
-        [
-            "f:4:18 profiles[0].schedulerName: the profile fast is not simulated yet: all pods get the default profile",
-            "f:5:43 profiles[0].plugins.multiPoint.enabled[0].name: kube-scheduler has no plugin NodeNumber (did you mean \
-             `NodeName`?): it is left out",
-            "f:5:87 profiles[0].plugins.multiPoint.disabled[0].name: plugin ImageLocality disabled for multiPoint: not simulated \
-             yet, the default profile holds",
-            "f:5:110 profiles[0].plugins.multiPoint.disabled[1].name: plugin * disabled for multiPoint: not simulated yet, the \
-             default profile holds",
-            "f:6:25 profiles[0].pluginConfig[0].name: kube-scheduler has no plugin NodeNumber: its arguments are left out",
-        ]
-    );
-    // An old version: the real binary reads none of it, and each plugin is named.
+    let told = [
+        "f:5:43 profiles[0].plugins.multiPoint.enabled[0].name: kube-scheduler has no plugin NodeNumber (did you mean \
+         `NodeName`?): it is left out",
+        "f:5:87 profiles[0].plugins.multiPoint.disabled[0].name: plugin VolumeZone disabled for multiPoint: it is not \
+         simulated, so that nothing changes",
+        "f:6:25 profiles[0].pluginConfig[0].name: kube-scheduler has no plugin NodeNumber: its arguments are left out",
+        "f:6:58 profiles[0].pluginConfig[1].name: arguments of the plugin VolumeBinding are not simulated yet: its \
+         defaults hold",
+        "f:4:1 profiles: no profile is called default-scheduler: pods that name no scheduler stay Pending",
+    ];
+    assert_eq!(notices(SCHEDULER, text), told);
+    // The real binary reads no old version: a notice.
     let old = SCHEDULER.replace("/v1\n", "/v1beta3\n");
-    let found = errors(&old, text);
+    assert_eq!(errors(&old, text), [""; 0]);
+    let of_old = notices(&old, text);
     assert_eq!(
-        found[0],
-        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29"
+        of_old[0],
+        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29: it is taken for \
+         kubescheduler.config.k8s.io/v1"
     );
-    assert_eq!(found.len(), 6);
+    assert_eq!(of_old[1..], told);
+    // What kube-scheduler would not start with.
+    for (text, expected) in [
+        (
+            "profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}]}}}]\n",
+            "f:3:22 profiles[0].plugins: only one queue sort plugin required for profile with scheduler name \
+             \"default-scheduler\", but got 0",
+        ),
+        (
+            "profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}]\n",
+            "f:3:22 profiles[0].plugins: at least one bind plugin is needed for profile with scheduler name \
+             \"default-scheduler\"",
+        ),
+    ] {
+        assert_eq!(errors(SCHEDULER, text), [expected]);
+    }
     let none = SCHEDULER.replace("/v1\n", "/v2\n");
     assert_eq!(errors(&none, ""), ["f:1:13 apiVersion: kubescheduler.config.k8s.io has no version `v2`"]);
     let slip = SCHEDULER.replace("kind: KubeScheduler", "kind: KubeSchedular");

@@ -625,6 +625,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.model.assume",
         "Whether the scheduler counts a pod on its node before the binding is confirmed; true if left out.",
     ),
+    (
+        "spec.model.ties",
+        "Which of several nodes with the highest total a pod gets. `random`: a draw. `name`: the smallest name.",
+    ),
     ("$distribution", "A duration, or a distribution of durations from which each time is drawn."),
     ("$distribution.uniform", "Any duration between two with the same probability: `[2s, 5s]`."),
     ("$distribution.exponential", "Exponential with this mean."),

@@ -154,7 +154,7 @@ spec:
   - {always: "true"}
   - {never: "false"}
   - {eventually: "true"}
-  model: {resync: relist, resyncDraw: perController, assume: false}
+  model: {resync: relist, resyncDraw: perController, assume: false, ties: name}
   variants:
   - {name: relist, set: {spec.model.resync: relist}}
   sweep:

@@ -4,11 +4,10 @@
 //! for this pod: a [`Filter`] for the nodes, a [`Score`] for the feasible ones. (Upstream passes such state through
 //! `CycleState`.) Filter and Score work on slices of nodes: one virtual call for thousands of nodes.
 //!
-//! Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, v1.36. Reserve, Permit, PreBind and PostFilter have
-//! no plugin yet; Bind is the component's.
+//! Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, v1.36. Bind is the component's.
 
 use super::{ClusterEvent, PodInfo, Status};
-use crate::model::{Name, Set};
+use crate::model::{Name, Set, Span, Time, Uid};
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 
 /// The highest score of a node after normalization.
@@ -26,6 +25,31 @@ pub enum DependsOn {
     Cluster,
 }
 
+/// The place of a pod in activeQ: the smallest key is tried first.
+pub type SortKey = [i64; 2];
+
+/// What Permit says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Permit {
+    /// The pod may be bound.
+    Allow,
+    /// The pod may be bound, and so may these that wait for this plugin.
+    AllowWith(Vec<Uid>),
+    /// The pod keeps its room and waits, no longer than this, until an attempt for another pod allows it.
+    Wait(Span),
+    /// The pod gives its room back.
+    Reject(Status),
+}
+
+/// A pod that has a node and waits for its permit.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingPod<'a> {
+    /// The pod.
+    pub pod: &'a PodInfo,
+    /// Its node.
+    pub node: &'a Name,
+}
+
 /// A plugin: stateless but for its settings, shared by all attempts.
 pub trait Plugin {
     /// Its name.
@@ -34,6 +58,26 @@ pub trait Plugin {
     /// What its answers about a node follow from: what may be remembered of them (see [`crate::scheduler::memo`]).
     fn depends_on(&self) -> DependsOn {
         DependsOn::Cluster
+    }
+
+    /// PreEnqueue: whether the pod may be tried at all. It is asked again when an event that
+    /// [`reconsiders_gated`](Plugin::reconsiders_gated) comes.
+    ///
+    /// # Errors
+    /// Why it is held back.
+    fn pre_enqueue(&self, _pod: &PodInfo) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Whether pods that this plugin holds back are looked at again after `event`: it is registered for such events.
+    fn reconsiders_gated(&self, pod: &PodInfo, event: &ClusterEvent) -> bool {
+        self.is_worth_requeuing(pod, event)
+    }
+
+    /// QueueSort: the pod's place in activeQ. `timestamp`: when it was queued first, or when its last attempt failed.
+    /// `None` for plugins that do not sort.
+    fn queue_sort(&self, _pod: &PodInfo, _timestamp: Time) -> Option<SortKey> {
+        None
     }
 
     /// PreFilter: looks at the pod (and the cluster as a whole) and prepares the Filter.
@@ -50,6 +94,33 @@ pub trait Plugin {
     ) -> Option<Box<dyn Score + 'a>> {
         None
     }
+
+    /// Reserve: the pod is assumed on `node`.
+    ///
+    /// # Errors
+    /// Why it cannot be: everything that was reserved is given back, and the attempt failed.
+    fn reserve(&self, _pod: &PodInfo, _node: &Name) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Unreserve: the pod will not be bound to `node`. Also called for plugins whose Reserve was not.
+    fn unreserve(&self, _pod: &PodInfo, _node: &Name) {}
+
+    /// Permit: whether the pod may be bound now. `waiting`: the other pods that wait for a permit, in the order they came.
+    fn permit(&self, _pod: &PodInfo, _node: &Name, _waiting: &[WaitingPod<'_>]) -> Permit {
+        Permit::Allow
+    }
+
+    /// PreBind: what must be done before the binding, and how long that takes.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    fn pre_bind(&self, _pod: &PodInfo, _node: &Name) -> Result<Span, Status> {
+        Ok(Span::ZERO)
+    }
+
+    /// PostBind: the pod is bound.
+    fn post_bind(&self, _pod: &PodInfo, _node: &Name) {}
 
     /// The queueing hint: whether `event` may make the pod, which this plugin rejected, schedulable.
     fn is_worth_requeuing(&self, _pod: &PodInfo, _event: &ClusterEvent) -> bool {

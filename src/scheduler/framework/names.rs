@@ -2,7 +2,9 @@
 //!
 //! Upstream: pkg/scheduler/framework/plugins/names/names.go, v1.36.
 
-/// Holds pods with scheduling gates back (the queue itself plays it).
+/// Pods of high priority are tried first.
+pub const PRIORITY_SORT: &str = "PrioritySort";
+/// Holds pods with scheduling gates back.
 pub const SCHEDULING_GATES: &str = "SchedulingGates";
 /// Cordoned nodes.
 pub const NODE_UNSCHEDULABLE: &str = "NodeUnschedulable";

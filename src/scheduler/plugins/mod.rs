@@ -5,24 +5,32 @@
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod node_affinity;
+pub mod node_affinity_added;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
+pub mod node_resources_configured;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod pod_topology_spread;
+pub mod priority_sort;
+pub mod scheduling_gates;
 pub mod taint_toleration;
 pub mod tally;
 
 pub use image_locality::ImageLocality;
 pub use inter_pod_affinity::InterPodAffinity;
 pub use node_affinity::NodeAffinity;
+pub use node_affinity_added::NodeAffinityAdded;
 pub use node_name::NodeName;
 pub use node_ports::NodePorts;
 pub use node_resources_balanced_allocation::NodeResourcesBalancedAllocation;
+pub use node_resources_configured::{ConfiguredBalance, ConfiguredFit};
 pub use node_resources_fit::NodeResourcesFit;
 pub use node_unschedulable::NodeUnschedulable;
 pub use pod_topology_spread::PodTopologySpread;
+pub use priority_sort::PrioritySort;
+pub use scheduling_gates::SchedulingGates;
 pub use taint_toleration::TaintToleration;
 
 use crate::model::Pod;

@@ -154,6 +154,15 @@ fn shrank_in_a_requested_resource(pod: &Requests, old: &Requests, new: &Requests
 
 struct Fits<'a>(&'a Requests);
 
+/// The filter for these requests.
+pub(super) struct FitsOwned(pub(super) Requests);
+
+impl Filter for FitsOwned {
+    fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
+        Fits(&self.0).filter(snapshot, node)
+    }
+}
+
 impl Filter for Fits<'_> {
     fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
         let sums = snapshot.sums(node);

@@ -1,21 +1,21 @@
-//! activeQ: pods to try, by priority and then by age.
+//! activeQ: pods to try, in the order of QueueSort.
 //!
-//! Upstream: pkg/scheduler/backend/queue/active_queue.go, plugins/queuesort/priority_sort.go, v1.36.
+//! Upstream: pkg/scheduler/backend/queue/active_queue.go, v1.36.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::QueuedPodInfo;
-use crate::model::{Key, Map, Time};
+use crate::model::{Key, Map};
+use crate::scheduler::framework::SortKey;
 
-/// The order of PrioritySort: high priority first, then the earlier timestamp.
+/// The order of the QueueSort plugin; see [`crate::scheduler::plugins::PrioritySort`].
 ///
-/// DIVERGES: pods with the same priority and timestamp keep the order in which they came; upstream's heap leaves it open.
-pub type ActiveKey = (Reverse<i32>, Time, u64);
+/// DIVERGES: pods that QueueSort holds for equal keep the order in which they came; upstream's heap leaves it open.
+pub type ActiveKey = (SortKey, u64);
 
 /// The order key of a pod.
 pub fn active_key(pod: &QueuedPodInfo) -> ActiveKey {
-    (Reverse(pod.info.pod.spec.priority), pod.timestamp, pod.sequence)
+    (pod.order, pod.sequence)
 }
 
 /// Pods in order of a key.

@@ -1,7 +1,6 @@
-//! The scheduling queue: activeQ, backoffQ, the unschedulable pool, and the pod in flight.
+//! The scheduling queue: activeQ, backoffQ, the unschedulable pool, and the pods in flight.
 //!
-//! Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, v1.36. Not modelled: nominations, activation by plugins,
-//! pending plugins.
+//! Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, v1.36. Not modelled: activation by plugins, pending plugins.
 
 use std::rc::Rc;
 
@@ -10,9 +9,9 @@ use super::backoff::{BackoffQueue, BackoffSettings};
 use super::nominator::Nominator;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
-use crate::model::{Cause, Key, Kind, Pod, Time, Uid};
+use crate::model::{Cause, Key, Kind, Name, Pod, Time, Uid};
 use crate::scheduler::explain;
-use crate::scheduler::framework::{ClusterEvent, PodInfo, Profile, names};
+use crate::scheduler::framework::{ClusterEvent, PodInfo, Profiles, SortKey};
 
 /// A pending pod and its history.
 #[derive(Clone, Debug)]
@@ -31,8 +30,12 @@ pub struct QueuedPodInfo {
     pub consecutive_errors_count: u32,
     /// Who rejected it last.
     pub unschedulable_plugins: Vec<&'static str>,
-    /// A scheduling gate holds it back.
+    /// PreEnqueue holds it back.
     pub gated: bool,
+    /// The plugin that does; empty while none does.
+    pub gating_plugin: &'static str,
+    /// Its place in activeQ.
+    pub order: SortKey,
     /// What put it where it can be tried.
     pub cause: Cause,
     /// Order of arrival.
@@ -76,7 +79,7 @@ pub enum Failure {
     Error,
 }
 
-/// The pod of the attempt that is under way, and what happened since it was taken.
+/// The pod of an attempt that is under way (it computes, or waits for a permit), and what happened since it was taken.
 #[derive(Clone, Debug)]
 struct InFlight {
     uid: Uid,
@@ -89,22 +92,22 @@ pub struct SchedulingQueue {
     active: ActiveQueue,
     backoff: BackoffQueue,
     pool: UnschedulablePods,
-    in_flight: Option<InFlight>,
+    in_flight: Vec<InFlight>,
     nominator: Nominator,
-    profile: Rc<Profile>,
+    profiles: Profiles,
     next_sequence: u64,
 }
 
 impl SchedulingQueue {
     /// An empty queue.
-    pub fn new(profile: Rc<Profile>, backoff: BackoffSettings) -> SchedulingQueue {
+    pub fn new(profiles: impl Into<Profiles>, backoff: BackoffSettings) -> SchedulingQueue {
         SchedulingQueue {
             active: ActiveQueue::default(),
             backoff: BackoffQueue::new(backoff),
             pool: UnschedulablePods::default(),
-            in_flight: None,
+            in_flight: Vec::new(),
             nominator: Nominator::default(),
-            profile,
+            profiles: profiles.into(),
             next_sequence: 0,
         }
     }
@@ -114,10 +117,20 @@ impl SchedulingQueue {
         &self.nominator
     }
 
+    /// Promises a node to a pod.
+    pub fn nominate(&mut self, pod: &Rc<PodInfo>, node: &Name) {
+        self.nominator.add(pod, node);
+    }
+
+    /// Ends a pod's nomination: it is assumed, gone, or may look elsewhere. Returns the node, if there was one.
+    pub fn end_nomination(&mut self, uid: &Uid) -> Option<Name> {
+        self.nominator.delete(uid)
+    }
+
     /// A pod is new.
     pub fn add(&mut self, pod: &Rc<Pod>, cause: Cause, now: Time) -> Place {
         self.remove_everywhere(&key_of(pod));
-        let mut queued = QueuedPodInfo {
+        let queued = QueuedPodInfo {
             info: Rc::new(PodInfo::new(pod.clone())),
             timestamp: now,
             first_queued: now,
@@ -126,52 +139,60 @@ impl SchedulingQueue {
             consecutive_errors_count: 0,
             unschedulable_plugins: Vec::new(),
             gated: false,
+            gating_plugin: "",
+            order: SortKey::default(),
             cause,
             sequence: self.next_sequence,
         };
         self.next_sequence += 1;
-        if !pod.spec.scheduling_gates.is_empty() {
-            queued.gated = true;
-            queued.unschedulable_plugins.push(names::SCHEDULING_GATES);
-            self.pool.add(queued);
-            return Place::Unschedulable;
+        let node = &pod.status.nominated_node_name;
+        if !node.is_empty() {
+            self.nominator.add(&queued.info, node);
         }
-        self.active.insert(active_key(&queued), queued);
-        Place::Active
+        self.enqueue(queued, false)
     }
 
     /// A pending pod changed.
     pub fn update(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, cause: Cause, now: Time) {
-        let event = || ClusterEvent::PodUpdated { old: old.clone(), new: new.clone() };
-        if let Some(in_flight) = self.in_flight.as_mut().filter(|in_flight| in_flight.uid == new.meta.uid) {
-            in_flight.events.push((event(), cause));
+        let event = ClusterEvent::PodUpdated { old: old.clone(), new: new.clone() };
+        if let Some(in_flight) = self.in_flight.iter_mut().find(|in_flight| in_flight.uid == new.meta.uid) {
+            in_flight.events.push((event, cause));
             return;
         }
         let key = key_of(new);
-        if let Some(queued) = self.active.get_mut(&key) {
-            return set_pod(queued, new);
-        }
-        if let Some(queued) = self.backoff.get_mut(&key) {
-            return set_pod(queued, new);
-        }
-        let Some(queued) = self.pool.get_mut(&key) else {
+        let is_pooled = self.pool.get(&key).is_some();
+        let found = self.active.get_mut(&key).or_else(|| self.backoff.get_mut(&key));
+        let Some(queued) = found.or_else(|| self.pool.get_mut(&key)) else {
             self.add(new, cause, now);
             return;
         };
         set_pod(queued, new);
-        let wakes = match queued.gated {
-            true => new.spec.scheduling_gates.is_empty(),
-            false => self.profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, &event()),
-        };
+        let info = queued.info.clone();
+        self.update_nomination(old, &info);
+        let wakes = is_pooled && self.pool.get(&key).is_some_and(|queued| self.is_worth_requeuing(queued, &event));
         if wakes && let Some(mut queued) = self.pool.remove(&key) {
-            queued.gated = false;
             queued.cause = cause;
             self.requeue(queued, now);
         }
     }
 
+    /// A nomination that only memory knows outlives an update that says nothing of one.
+    fn update_nomination(&mut self, old: &Pod, new: &Rc<PodInfo>) {
+        let node = &new.pod.status.nominated_node_name;
+        if node.is_empty() && old.status.nominated_node_name.is_empty() {
+            return self.nominator.set_pod(new);
+        }
+        self.nominator.delete(&new.pod.meta.uid);
+        if !node.is_empty() {
+            self.nominator.add(new, node);
+        }
+    }
+
     /// A pending pod is gone, or was bound.
     pub fn delete(&mut self, key: &Key) {
+        if let Some(uid) = self.find(key).map(|(_, queued)| queued.uid().clone()) {
+            self.nominator.delete(&uid);
+        }
         self.remove_everywhere(key);
     }
 
@@ -183,18 +204,17 @@ impl SchedulingQueue {
         let mut pod = next.or_else(|| if early { self.backoff.pop_rejected() } else { None })?;
         pod.attempts += 1;
         pod.unschedulable_plugins.clear();
-        self.in_flight = Some(InFlight { uid: pod.uid().clone(), events: Vec::new() });
+        self.in_flight.push(InFlight { uid: pod.uid().clone(), events: Vec::new() });
         Some(pod)
     }
 
     /// The attempt is over, or the pod will not come back: ends the recording of events.
     pub fn done(&mut self, uid: &Uid) {
-        if self.in_flight.as_ref().is_some_and(|in_flight| in_flight.uid == *uid) {
-            self.in_flight = None;
-        }
+        self.in_flight.retain(|in_flight| in_flight.uid != *uid);
     }
 
-    /// An attempt failed. With `pod` as the informer has it now.
+    /// An attempt failed. With `pod` as the informer has it now. If a pod of this name is queued (it was deleted and created
+    /// again meanwhile), that one stays and this one is dropped.
     pub fn add_unschedulable(
         &mut self,
         mut queued: QueuedPodInfo,
@@ -203,14 +223,13 @@ impl SchedulingQueue {
         cause: Cause,
         now: Time,
     ) -> Place {
-        let events = match self.in_flight.take() {
-            Some(in_flight) if in_flight.uid == *queued.uid() => in_flight.events,
-            other => {
-                self.in_flight = other;
-                Vec::new()
-            }
-        };
+        let own = self.in_flight.iter().position(|in_flight| in_flight.uid == *queued.uid());
+        let events = own.map(|at| self.in_flight.remove(at).events).unwrap_or_default();
+        if let Some((place, _)) = self.find(&queued.key()) {
+            return place;
+        }
         set_pod(&mut queued, pod);
+        self.nominator.set_pod(&queued.info);
         queued.timestamp = now;
         match failure {
             Failure::Rejected(plugins) if !plugins.is_empty() => {
@@ -221,9 +240,7 @@ impl SchedulingQueue {
             _ => queued.consecutive_errors_count += 1,
         }
         let is_error = queued.consecutive_errors_count > 0;
-        let woken = events
-            .iter()
-            .find(|(event, _)| self.profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, event));
+        let woken = events.iter().find(|(event, _)| self.is_worth_requeuing(&queued, event));
         if let Some(cause) = woken.map(|(_, cause)| *cause).or(is_error.then_some(cause)) {
             queued.cause = cause;
             return self.requeue(queued, now);
@@ -234,12 +251,23 @@ impl SchedulingQueue {
 
     /// Something happened in the cluster: moves the pods it may help. Returns how many moved.
     pub fn move_on_event(&mut self, event: ClusterEvent, cause: Cause, now: Time) -> usize {
-        let profile = self.profile.clone();
-        let moved = self
-            .pool
-            .drain_where(|queued| profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, &event));
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.events.push((event, cause));
+        self.move_some_on_event(event, cause, now, |_| true)
+    }
+
+    /// The same, but of the pods that wait only those for which `pre_check` holds are asked.
+    pub fn move_some_on_event(
+        &mut self,
+        event: ClusterEvent,
+        cause: Cause,
+        now: Time,
+        pre_check: impl Fn(&Pod) -> bool,
+    ) -> usize {
+        let profiles = self.profiles.clone();
+        let moved = self.pool.drain_where(|queued| {
+            pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event)
+        });
+        for in_flight in &mut self.in_flight {
+            in_flight.events.push((event.clone(), cause));
         }
         let count = moved.len();
         for mut queued in moved {
@@ -251,7 +279,7 @@ impl SchedulingQueue {
 
     /// Moves pods that have waited for more than five minutes. Returns how many moved.
     pub fn flush_unschedulable_leftover(&mut self, cause: Cause, now: Time) -> usize {
-        let moved = self.pool.drain_where(|queued| now - queued.timestamp > MAX_IN_POOL);
+        let moved = self.pool.drain_where(|queued| !queued.gated && now - queued.timestamp > MAX_IN_POOL);
         let count = moved.len();
         for mut queued in moved {
             queued.cause = cause;
@@ -264,7 +292,7 @@ impl SchedulingQueue {
     /// activeQ is the same, because activeQ does not order by arrival.
     pub fn flush_backoff_completed(&mut self, now: Time) {
         while let Some(queued) = self.backoff.pop_completed(now) {
-            self.active.insert(active_key(&queued), queued);
+            self.enqueue(queued, false);
         }
     }
 
@@ -325,8 +353,32 @@ impl SchedulingQueue {
         }
     }
 
+    fn is_worth_requeuing(&self, queued: &QueuedPodInfo, event: &ClusterEvent) -> bool {
+        is_worth_requeuing(&self.profiles, queued, event)
+    }
+
     fn requeue(&mut self, queued: QueuedPodInfo, now: Time) -> Place {
-        if self.backoff.is_backing_off(&queued, now) {
+        let is_backing_off = self.backoff.is_backing_off(&queued, now);
+        self.enqueue(queued, is_backing_off)
+    }
+
+    /// Puts a pod where it can be tried, unless PreEnqueue holds it back.
+    ///
+    /// Upstream: `moveToActiveQ`, `moveToBackoffQ`.
+    fn enqueue(&mut self, mut queued: QueuedPodInfo, is_backing_off: bool) -> Place {
+        let profile = self.profiles.of(&queued.info.pod);
+        queued.order = profile.queue_sort(&queued.info, queued.timestamp);
+        let gating = profile.pre_enqueue(&queued.info);
+        queued.gated = gating.is_some();
+        queued.gating_plugin = gating.unwrap_or_default();
+        if let Some(plugin) = gating {
+            if !queued.unschedulable_plugins.contains(&plugin) {
+                queued.unschedulable_plugins.push(plugin);
+            }
+            self.pool.add(queued);
+            return Place::Unschedulable;
+        }
+        if is_backing_off {
             self.backoff.add(queued);
             return Place::Backoff;
         }
@@ -340,6 +392,18 @@ impl SchedulingQueue {
             self.pool.remove(key);
         }
     }
+}
+
+/// Whether the event may help a pod of the pool. One that is held back is looked at only after the events for which the
+/// plugin that holds it back is registered.
+///
+/// Upstream: `isPodWorthRequeuing`, and `isEventOfInterest` for gated pods.
+fn is_worth_requeuing(profiles: &Profiles, queued: &QueuedPodInfo, event: &ClusterEvent) -> bool {
+    let profile = profiles.of(&queued.info.pod);
+    if queued.gated && !profile.reconsiders_gated(queued.gating_plugin, &queued.info, event) {
+        return false;
+    }
+    profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, event)
 }
 
 /// Takes the newer version of a pod; requests are computed anew only when its spec changed.
@@ -356,7 +420,7 @@ mod tests {
     use super::*;
     use crate::model::{Node, RecordId, Span};
     use crate::scheduler::cache::testing::{bound, node, pod, pod_with};
-    use crate::scheduler::framework::Version;
+    use crate::scheduler::framework::{Profile, Version, names};
 
     fn seconds(milliseconds: i64) -> Time {
         Time::default() + Span::from_milliseconds(milliseconds)
@@ -459,6 +523,8 @@ mod tests {
             consecutive_errors_count: 0,
             unschedulable_plugins: Vec::new(),
             gated: false,
+            gating_plugin: "",
+            order: SortKey::default(),
             cause: RecordId(1),
             sequence: 0,
         };

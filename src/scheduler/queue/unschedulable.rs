@@ -38,9 +38,9 @@ impl UnschedulablePods {
         self.pods.get_mut(key)
     }
 
-    /// Takes all pods that are not gated and for which `moves` holds, in order of their keys.
+    /// Takes all pods for which `moves` holds, in order of their keys.
     pub fn drain_where(&mut self, mut moves: impl FnMut(&QueuedPodInfo) -> bool) -> Vec<QueuedPodInfo> {
-        let chosen = self.pods.iter().filter(|(_, pod)| !pod.gated && moves(pod));
+        let chosen = self.pods.iter().filter(|(_, pod)| moves(pod));
         let mut keys: Vec<Key> = chosen.map(|(key, _)| key.clone()).collect();
         keys.sort();
         keys.iter().filter_map(|key| self.remove(key)).collect()

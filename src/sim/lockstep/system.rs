@@ -16,6 +16,7 @@ use super::user_double::UserAction;
 use super::{milliseconds, seconds};
 use crate::model::{ComponentGates, Distribution, Gate, Kind, Span, Time};
 use crate::rules::codec;
+use crate::scheduler::ties::Ties;
 
 /// 2000-01-01T00:01:00Z, what the recordings call t = 0.
 pub const RECORDING_ZERO: Time = Time(946_684_860 * crate::model::time::SECOND_NS);
@@ -67,6 +68,8 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
         per_node: Span::ZERO,
         percentage_of_nodes_to_score: 0,
         assume: true,
+        ties: Ties::ByName,
+        profiles: Vec::new(),
         pod_initial_backoff: Span::from_seconds(1),
         pod_max_backoff: Span::from_seconds(10),
         explain: None,

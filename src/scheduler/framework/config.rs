@@ -1,0 +1,218 @@
+//! What a KubeSchedulerConfiguration says of one profile, and the profile that follows from it.
+//!
+//! Upstream: pkg/scheduler/apis/config/v1/default_plugins.go, `mergePlugins`, and framework/runtime/framework.go,
+//! `expandMultiPointPlugins`, v1.36.
+
+use serde_json::Value;
+
+use super::registry::{DEFAULT_SCHEDULER_NAME, Profile, Registered, Version, registry};
+use super::selected::Selected;
+use super::{Plugin, names};
+use crate::model::Name;
+
+/// An extension point; `MultiPoint` stands for all others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Point {
+    PreEnqueue,
+    QueueSort,
+    PreFilter,
+    Filter,
+    PostFilter,
+    PreScore,
+    Score,
+    Reserve,
+    Permit,
+    PreBind,
+    Bind,
+    PostBind,
+    MultiPoint,
+}
+
+impl Point {
+    /// The points, as files name them.
+    pub const ALL: [(&'static str, Point); 13] = [
+        ("preEnqueue", Point::PreEnqueue),
+        ("queueSort", Point::QueueSort),
+        ("preFilter", Point::PreFilter),
+        ("filter", Point::Filter),
+        ("postFilter", Point::PostFilter),
+        ("preScore", Point::PreScore),
+        ("score", Point::Score),
+        ("reserve", Point::Reserve),
+        ("permit", Point::Permit),
+        ("preBind", Point::PreBind),
+        ("bind", Point::Bind),
+        ("postBind", Point::PostBind),
+        ("multiPoint", Point::MultiPoint),
+    ];
+}
+
+/// A set of extension points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Points(u16);
+
+impl Points {
+    /// All of them.
+    pub const ALL: Points = Points((1 << (Point::ALL.len() - 1)) - 1);
+
+    /// Whether a point is among them.
+    pub fn has(self, point: Point) -> bool {
+        self.0 & (1 << point as u16) != 0
+    }
+
+    fn add(&mut self, point: Point) {
+        self.0 |= 1 << point as u16;
+    }
+}
+
+/// Plugins that are enabled and disabled at a point.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PluginSet {
+    /// Names with weights, 0 where none is given.
+    pub enabled: Vec<(String, i64)>,
+    /// Names; `*` stands for all that are not enabled here.
+    pub disabled: Vec<String>,
+}
+
+impl PluginSet {
+    fn weight(&self, name: &str) -> Option<i64> {
+        self.enabled.iter().find(|(other, _)| other == name).map(|(_, weight)| *weight)
+    }
+
+    fn disables(&self, name: &str) -> bool {
+        self.disabled.iter().any(|other| other == "*" || other == name)
+    }
+}
+
+/// Arguments of plugins; `None` where a plugin has its defaults.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PluginArgs {
+    /// NodeResourcesFit.
+    pub fit: Option<FitArgs>,
+    /// NodeResourcesBalancedAllocation: its resources.
+    pub balanced_resources: Option<Vec<String>>,
+    /// NodeAffinity: `addedAffinity`, as a manifest has it.
+    pub added_affinity: Option<Value>,
+}
+
+/// How NodeResourcesFit turns use into a score.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Strategy {
+    /// The more is left the better.
+    #[default]
+    LeastAllocated,
+    /// The less is left the better.
+    MostAllocated,
+    /// A curve: points of use in percent, rising, with scores from 0 to 10.
+    RequestedToCapacityRatio(Vec<(i64, i64)>),
+}
+
+/// Arguments of NodeResourcesFit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FitArgs {
+    /// `scoringStrategy.type`, with its curve.
+    pub strategy: Strategy,
+    /// `scoringStrategy.resources` with weights; empty: CPU and memory, each 1.
+    pub resources: Vec<(String, i64)>,
+    /// `ignoredResources`
+    pub ignored_resources: Vec<String>,
+    /// `ignoredResourceGroups`
+    pub ignored_resource_groups: Vec<String>,
+}
+
+/// A profile as a file describes it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ProfileConfig {
+    /// `schedulerName`; empty for the default one.
+    pub scheduler_name: String,
+    /// `percentageOfNodesToScore`; 0 = adaptive.
+    pub percentage_of_nodes_to_score: Option<u32>,
+    /// `plugins`
+    pub sets: Vec<(Point, PluginSet)>,
+    /// `pluginConfig`
+    pub args: PluginArgs,
+}
+
+impl ProfileConfig {
+    fn set(&self, point: Point) -> Option<&PluginSet> {
+        self.sets.iter().find(|(other, _)| *other == point).map(|(_, set)| set)
+    }
+
+    /// Whether a plugin runs at a point; `by_default`: it does in the default profile.
+    pub fn enables(&self, point: Point, name: &str, by_default: bool) -> bool {
+        let everywhere = self.set(Point::MultiPoint);
+        let is_kept = by_default && !everywhere.is_some_and(|set| set.disables(name));
+        let is_multi = is_kept || everywhere.is_some_and(|set| set.weight(name).is_some());
+        match self.set(point) {
+            Some(set) => set.weight(name).is_some() || is_multi && !set.disables(name),
+            None => is_multi,
+        }
+    }
+
+    /// Why kube-scheduler would not start with this profile.
+    ///
+    /// Upstream: framework/runtime/framework.go, `NewFramework`.
+    pub fn problem(&self) -> Option<String> {
+        let name = self.name();
+        let names_one = |point| self.set(point).is_some_and(|set| !set.enabled.is_empty());
+        let sorts = names_one(Point::QueueSort) || self.enables(Point::QueueSort, names::PRIORITY_SORT, true);
+        if !sorts {
+            return Some(format!("only one queue sort plugin required for profile with scheduler name \"{name}\", but got 0"));
+        }
+        let binds = names_one(Point::Bind) || self.enables(Point::Bind, names::DEFAULT_BINDER, true);
+        (!binds).then(|| format!("at least one bind plugin is needed for profile with scheduler name \"{name}\""))
+    }
+
+    fn name(&self) -> &str {
+        if self.scheduler_name.is_empty() { DEFAULT_SCHEDULER_NAME } else { &self.scheduler_name }
+    }
+
+    /// The profile, with the plugins of the registry.
+    pub fn profile(&self, version: Version) -> Profile {
+        self.assemble(registry(version, &self.args))
+    }
+
+    /// The profile, of these plugins. Names of others are left out.
+    ///
+    /// DIVERGES: plugins keep the order of `multiPoint` at every point; upstream puts those first that a point enables
+    /// itself. It shows only in which plugin is the first to reject a node.
+    pub fn assemble(&self, registered: Vec<Registered>) -> Profile {
+        let everywhere = self.set(Point::MultiPoint);
+        let kept = |one: &Registered| one.by_default && !everywhere.is_some_and(|set| set.disables(one.plugin.name()));
+        let (mut list, mut others): (Vec<_>, Vec<_>) = registered.into_iter().partition(kept);
+        let multi = everywhere.into_iter();
+        let points = self.sets.iter().filter(|(point, _)| *point != Point::MultiPoint).map(|(_, set)| set);
+        for (name, _) in multi.chain(points).flat_map(|set| &set.enabled) {
+            if let Some(at) = others.iter().position(|one| one.plugin.name() == name) {
+                list.push(others.remove(at));
+            }
+        }
+        let plugins = list.into_iter().filter_map(|one| self.select(one)).collect();
+        Profile {
+            scheduler_name: Name::new(self.name()),
+            percentage_of_nodes_to_score: self.percentage_of_nodes_to_score,
+            plugins,
+        }
+    }
+
+    /// A plugin with its points and its weight; `None` when it has no point.
+    fn select(&self, one: Registered) -> Option<Registered> {
+        let name = one.plugin.name();
+        let mut points = Points::default();
+        for (_, point) in Point::ALL.into_iter().filter(|(_, point)| *point != Point::MultiPoint) {
+            if self.enables(point, name, one.by_default) {
+                points.add(point);
+            }
+        }
+        let given = |point| self.set(point).and_then(|set| set.weight(name));
+        // A weight that is not given, or zero, is 1 once the plugin is named.
+        let weight = given(Point::Score).or(given(Point::MultiPoint)).map_or(one.weight, |weight| weight.max(1));
+        let plugin = match points {
+            Points::ALL => one.plugin,
+            Points(0) => return None,
+            points => Box::new(Selected { plugin: one.plugin, points }) as Box<dyn Plugin>,
+        };
+        Some(Registered { plugin, weight, by_default: one.by_default })
+    }
+}
