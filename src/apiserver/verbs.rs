@@ -104,7 +104,10 @@ impl ApiServer {
         meta.creation = writer.now.truncated_to_seconds();
         meta.deletion = None;
         meta.generation = i64::from(has_generation(kind));
-        reset_status(&mut object);
+        // Nobody counts the pods of a budget: one that was there before the run keeps what its status allows.
+        if !(kind == Kind::PodDisruptionBudget && writer.existing == NodeRegistration::Existing) {
+            reset_status(&mut object);
+        }
         self.admit(&mut object, writer.existing);
         Ok(Answer::Object(self.etcd.put(object, writer.now, writer.cause)))
     }
@@ -112,7 +115,11 @@ impl ApiServer {
     /// Mutating admission of new objects.
     fn admit(&mut self, object: &mut Object, existing: NodeRegistration) {
         match object {
-            Object::Pod(pod) => admission::admit_pod(Rc::make_mut(pod), &mut self.admitted_specs),
+            Object::Pod(pod) => {
+                let kind = Kind::PriorityClass;
+                self.admitted_specs.see_classes(self.etcd.kind_revision(kind), self.etcd.iter(kind));
+                admission::admit_pod(Rc::make_mut(pod), &mut self.admitted_specs);
+            }
             Object::Node(node) => admission::admit_node(Rc::make_mut(node), existing),
             _ => {}
         }
@@ -238,6 +245,11 @@ impl ApiServer {
                 if let Some(nominated) = nominated_node_name {
                     merged.status.nominated_node_name = nominated.clone();
                 }
+                self.commit_status(&stored, merged.into(), writer)
+            }
+            (Patch::Nomination(node), Object::Pod(pod)) => {
+                let mut merged = (**pod).clone();
+                merged.status.nominated_node_name = node.clone();
                 self.commit_status(&stored, merged.into(), writer)
             }
             (Patch::EventCount { count, message }, Object::Event(event)) => {

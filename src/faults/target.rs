@@ -238,9 +238,10 @@ impl Subresource {
     pub fn of(request: &Request) -> Option<Subresource> {
         match request {
             Request::UpdateStatus(_)
-            | Request::Patch { patch: Patch::PodStatus { .. } | Patch::PodCondition { .. }, .. } => {
-                Some(Subresource::Status)
-            }
+            | Request::Patch {
+                patch: Patch::PodStatus { .. } | Patch::PodCondition { .. } | Patch::Nomination(_),
+                ..
+            } => Some(Subresource::Status),
             Request::Scale { .. } => Some(Subresource::Scale),
             Request::Bind { .. } => Some(Subresource::Binding),
             Request::Evict { .. } => Some(Subresource::Eviction),

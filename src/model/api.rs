@@ -122,6 +122,8 @@ pub enum Patch {
         /// The nomination.
         nominated_node_name: Option<Name>,
     },
+    /// The scheduler's write of `nominatedNodeName` alone.
+    Nomination(Name),
     /// An event recorder's write: one more of the same.
     EventCount {
         /// New count.

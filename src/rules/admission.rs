@@ -5,10 +5,11 @@
 use std::rc::Rc;
 
 use super::label_keys::MergedSpecs;
+use super::priority::PriorityClasses;
 use super::qos;
 use crate::model::{
-    Condition, ConditionStatus, Name, Node, Pod, PodPhase, PodSpec, PodStatus, Taint, TaintEffect, Toleration,
-    find_condition,
+    Condition, ConditionStatus, Name, Node, Object, Pod, PodPhase, PodSpec, PodStatus, Rv, Taint, TaintEffect,
+    Toleration, find_condition,
 };
 
 /// Taint of nodes that are not ready.
@@ -46,14 +47,26 @@ pub enum NodeRegistration {
 pub struct AdmittedSpecs {
     remembered: Vec<(Rc<PodSpec>, Rc<PodSpec>)>,
     merged: MergedSpecs,
+    classes: PriorityClasses,
+    /// Version of the priority classes.
+    revision: Rv,
 }
 
 impl AdmittedSpecs {
+    /// Takes the priority classes as they are at this revision, unless it has them.
+    pub fn see_classes<'a>(&mut self, revision: Rv, classes: impl Iterator<Item = &'a Object>) {
+        if revision != self.revision {
+            self.revision = revision;
+            self.classes = PriorityClasses::new(classes.filter_map(Object::as_priority_class).cloned());
+            self.remembered.clear();
+        }
+    }
+
     fn admit(&mut self, spec: &Rc<PodSpec>) -> Rc<PodSpec> {
         if let Some((_, admitted)) = self.remembered.iter().find(|(given, _)| Rc::ptr_eq(given, spec)) {
             return admitted.clone();
         }
-        let admitted = admitted_spec(spec);
+        let admitted = admitted_spec_among(spec, &self.classes);
         if self.remembered.len() == REMEMBERED {
             self.remembered.remove(0);
         }
@@ -82,29 +95,22 @@ pub fn admit_pod(pod: &mut Pod, specs: &mut AdmittedSpecs) {
 
 /// The spec with what admission adds; the same pointer when it adds nothing.
 pub fn admitted_spec(spec: &Rc<PodSpec>) -> Rc<PodSpec> {
+    admitted_spec_among(spec, &PriorityClasses::default())
+}
+
+fn admitted_spec_among(spec: &Rc<PodSpec>, classes: &PriorityClasses) -> Rc<PodSpec> {
     let missing: Vec<Toleration> = [NOT_READY, UNREACHABLE]
         .into_iter()
         .filter(|key| !tolerates_no_execute(spec, key))
         .map(default_toleration)
         .collect();
-    // DIVERGES: there are no PriorityClass objects yet, so a class of the user's own keeps the priority the spec gives.
-    let priority = system_priority(&spec.priority_class_name).unwrap_or(spec.priority);
-    if missing.is_empty() && priority == spec.priority {
+    let prioritised = classes.prioritised(spec);
+    if missing.is_empty() && prioritised.is_none() {
         return spec.clone();
     }
-    let mut admitted = PodSpec::clone(spec);
+    let mut admitted = prioritised.unwrap_or_else(|| PodSpec::clone(spec));
     admitted.tolerations.extend(missing);
-    admitted.priority = priority;
     Rc::new(admitted)
-}
-
-/// Priority of the classes that every cluster has.
-pub fn system_priority(class: &Name) -> Option<i32> {
-    match class.as_str() {
-        "system-node-critical" => Some(2_000_001_000),
-        "system-cluster-critical" => Some(2_000_000_000),
-        _ => None,
-    }
 }
 
 /// Whether the pod says itself how long it stays with this NoExecute taint. Value and operator are not looked at.

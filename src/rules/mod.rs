@@ -15,6 +15,7 @@ pub mod names;
 pub mod node_affinity;
 pub mod patch;
 pub mod pod_requests;
+pub mod priority;
 pub mod qos;
 pub mod quantity;
 pub mod reference;

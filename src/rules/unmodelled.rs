@@ -23,12 +23,8 @@ enum When {
     Not(&'static [&'static str]),
     /// If it has one of these values.
     Is(&'static [&'static str]),
-    /// If it is a number other than 0.
-    NotZero,
 }
 
-const SYSTEM_CLASSES: &[&str] = &["system-node-critical", "system-cluster-critical"];
-const NO_PREEMPTION: &str = "it orders the scheduling queue only: no pod is preempted";
 const NOT_CHECKED: &str = "the object is not simulated: it counts as there";
 const NO_DELAY: &str = "the volume is mounted without delay";
 const NO_CLAIM: &str = "no claim is bound: pods are placed without regard to it, and mount it without delay";
@@ -38,14 +34,6 @@ const NO_HOOK: &str = "the hook is not run and takes no time";
 const POD_SPEC: &[(&str, When, &str)] = &[
     ("resourceClaims", When::Given, "no device is allocated: pods are placed without regard to it"),
     ("tolerations.*.tolerationSeconds", When::Given, "no pod is evicted from a tainted node, so nothing ends"),
-    ("priority", When::NotZero, NO_PREEMPTION),
-    ("priorityClassName", When::Is(SYSTEM_CLASSES), NO_PREEMPTION),
-    (
-        "priorityClassName",
-        When::Not(SYSTEM_CLASSES),
-        "PriorityClass is not simulated: pods have the priority of `priority`, else 0",
-    ),
-    ("preemptionPolicy", When::Given, "no pod is preempted"),
     ("schedulerName", When::Not(&["default-scheduler"]), "no such scheduler runs: pods stay Pending"),
     ("runtimeClassName", When::Given, "RuntimeClass is not simulated: its overhead and node selector are not added"),
     ("serviceAccountName", When::Not(&["default"]), "the service account is not simulated: it counts as there"),
@@ -172,7 +160,6 @@ fn counts(value: &Value, when: When) -> bool {
             When::Given => true,
             When::Not(texts) => !is_one_of(texts),
             When::Is(texts) => is_one_of(texts),
-            When::NotZero => value.as_i64() != Some(0),
         }
 }
 
@@ -201,10 +188,7 @@ mod tests {
                     {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "tolerationSeconds": 30}]}),
                 vec!["tolerations[1].tolerationSeconds"],
             ),
-            (json!({"priority": 7, "priorityClassName": "mine"}), vec!["priority", "priorityClassName"]),
-            (json!({"priority": 0, "priorityClassName": ""}), vec![]),
-            (json!({"priorityClassName": "system-node-critical"}), vec!["priorityClassName"]),
-            (json!({"preemptionPolicy": "Never"}), vec!["preemptionPolicy"]),
+            (json!({"priority": 7, "priorityClassName": "mine", "preemptionPolicy": "Never"}), vec![]),
             (json!({"schedulerName": "default-scheduler", "serviceAccountName": "default"}), vec![]),
             (json!({"schedulerName": "x", "serviceAccountName": "y"}), vec!["schedulerName", "serviceAccountName"]),
             (json!({"runtimeClassName": "gvisor"}), vec!["runtimeClassName"]),

@@ -83,7 +83,10 @@ pub fn collect(documents: Vec<Document>, kinds: &Kinds, problems: &mut Diagnosti
 /// Kinds that are held and shown, and of which little follows.
 const PARTLY: [(Kind, &str); 2] = [
     (Kind::Service, "pods are spread by what it selects; no traffic is simulated"),
-    (Kind::PodDisruptionBudget, "nobody counts its pods, and nothing asks it"),
+    (
+        Kind::PodDisruptionBudget,
+        "nobody counts its pods: preemption asks for what its status allows (0 unless given), evictions do not ask",
+    ),
 ];
 
 enum Identity {

@@ -10,12 +10,14 @@ use std::rc::Rc;
 
 use super::cache::{Cache, Counted, OwnerKey};
 use super::explain;
-use super::framework::{ClusterEvent, PodInfo, Profile, Profiles, Refusal, Version, names};
+use super::framework::{ClusterEvent, Profile, Profiles, Refusal, Version, names};
 use super::memo::Memo;
+use super::preempt::{Call, Preemptions};
+use super::preemption::{Nomination, PostFilter};
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, nodes_are_available, schedule_pod, schedule_pod_remembering};
-use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch};
+use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch, patch_of_condition};
 use super::ties::{Ties, break_tie};
 use super::waiting_pods::{Binding, WaitingPods};
 use crate::component::{
@@ -27,8 +29,8 @@ use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
-    Action, ApiResult, Cause, Condition, ConditionStatus, Distribution, EventType, Key, Kind, Meta, Name, Node, Object,
-    Patch, Pod, ReplicaSet, Request, Selector, Span, Time, find_condition,
+    Action, ApiResult, Cause, Distribution, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet,
+    Request, Selector, Span, Time,
 };
 
 /// Timer: the cycle's computing is done.
@@ -84,6 +86,9 @@ pub struct Scheduler {
     waiting: WaitingPods,
     /// Pods in PreBind, and bindings that are under way.
     bindings: BTreeMap<u64, Binding>,
+    preemptions: Preemptions,
+    /// Requests about victims that are under way.
+    calls: BTreeMap<u64, Call>,
     next_token: u64,
     backoff_at: Option<Time>,
     leftover_at: Option<Time>,
@@ -97,9 +102,17 @@ pub struct Scheduler {
 #[derive(Clone, Debug)]
 struct Cycle {
     queued: QueuedPodInfo,
-    outcome: Result<Name, (String, Vec<&'static str>)>,
+    outcome: Result<Name, Rejected>,
     cause: Cause,
     began: Time,
+}
+
+/// Why no node takes the pod, and what is done about it.
+#[derive(Clone, Debug)]
+struct Rejected {
+    message: String,
+    plugins: Vec<&'static str>,
+    post_filter: PostFilter,
 }
 
 /// Attempts with one result.
@@ -139,6 +152,8 @@ impl Scheduler {
             reports: BTreeMap::new(),
             waiting: WaitingPods::default(),
             bindings: BTreeMap::new(),
+            preemptions: Preemptions::default(),
+            calls: BTreeMap::new(),
             next_token: FIRST_TOKEN,
             backoff_at: None,
             leftover_at: None,
@@ -177,6 +192,11 @@ impl Scheduler {
             }
             Change::Deleted { last: Object::Namespace(last), .. } => {
                 self.cache.selectors.remove_namespace(&last.meta.name);
+            }
+            Change::Added(Object::PodDisruptionBudget(budget))
+            | Change::Updated { new: Object::PodDisruptionBudget(budget), .. } => self.cache.budgets.set(&budget),
+            Change::Deleted { last: Object::PodDisruptionBudget(last), .. } => {
+                self.cache.budgets.remove(&last.meta.namespace, &last.meta.name);
             }
             Change::Added(Object::Pod(pod)) => self.pod_added(&pod, ctx),
             Change::Updated { old: Object::Pod(old), new: Object::Pod(new) } => {
@@ -250,11 +270,15 @@ impl Scheduler {
     fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
         if !old.node_name.is_empty() {
             self.cache.update_pod(new);
+            if new.meta.is_deleting() {
+                self.victim_leaves(new);
+            }
             for event in ClusterEvent::of_assigned_pod_update(old, new) {
                 self.cluster_event(event, ctx);
             }
         } else if !new.node_name.is_empty() {
             self.queue.delete(&key_of(new));
+            self.queue.end_nomination(&new.meta.uid);
             self.pod_added(new, ctx);
         } else if self.is_responsible_for(new)
             && old.meta.resource_version != new.meta.resource_version
@@ -287,6 +311,7 @@ impl Scheduler {
 
     fn pod_deleted(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
         self.queue.delete(&key_of(last));
+        self.victim_leaves(last);
         if let Some((token, Binding { queued, node, .. })) = self.waiting.remove(&last.meta.uid) {
             ctx.out.clear_timer(token);
             self.profiles.of(last).unreserve(&queued.info, &node);
@@ -350,7 +375,11 @@ impl Scheduler {
             let (outcome, evaluated) = match result {
                 Ok(result) => (Ok(result.node), result.evaluated),
                 Err(error) => {
-                    let rejected = (error.message().to_string(), error.unschedulable_plugins().to_vec());
+                    let rejected = Rejected {
+                        message: error.message().to_string(),
+                        plugins: error.unschedulable_plugins().to_vec(),
+                        post_filter: error.post_filter(),
+                    };
                     (Err(rejected), error.evaluated())
                 }
             };
@@ -383,9 +412,10 @@ impl Scheduler {
         let Some(Cycle { queued, outcome, cause, began }) = self.cycle.take() else { return };
         ctx.out.set_cause(cause);
         match outcome {
-            Err((message, plugins)) => {
+            Err(Rejected { message, plugins, post_filter }) => {
                 self.count(&queued, UNSCHEDULABLE, ctx.now - began);
-                self.fail_cycle(queued, Failure::Rejected(plugins), message, ctx);
+                self.preempt(&queued, &post_filter, ctx);
+                self.fail_cycle(queued, Failure::Rejected(plugins), message, post_filter.nomination, ctx);
             }
             Ok(node) => self.assume_and_bind(queued, node, began, ctx),
         }
@@ -398,7 +428,7 @@ impl Scheduler {
             let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
             let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
             self.count(&queued, ERROR, ctx.now - began);
-            return self.fail_cycle(queued, Failure::Error, message, ctx);
+            return self.fail_cycle(queued, Failure::Error, message, Nomination::Keep, ctx);
         }
         if self.settings.assume {
             let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
@@ -414,9 +444,8 @@ impl Scheduler {
     fn permit(&mut self, binding: Binding, ctx: &mut Context<'_>) {
         let Binding { queued, node, .. } = &binding;
         let profile = self.profiles.of(&queued.info.pod).clone();
-        let said = profile
-            .reserve(&queued.info, node)
-            .and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
+        let said =
+            profile.reserve(&queued.info, node).and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
         let permits = match said {
             Ok(permits) => permits,
             Err(refusal) => return self.give_back(binding, refusal, true, ctx),
@@ -468,7 +497,9 @@ impl Scheduler {
         let was_assumed = self.cache.forget(&pod.meta.uid).is_some();
         self.count(&queued, UNSCHEDULABLE, ctx.now - began);
         let message = nodes_are_available(1, status.reasons.iter().map(|reason| (reason.as_ref(), 1)));
-        if let Some(patch) = self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, ctx) {
+        if let Some(patch) =
+            self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, &Nomination::Keep, ctx)
+        {
             self.send_report(StatusPatch::new(patch, holds_loop), ctx);
         }
         if was_assumed {
@@ -492,6 +523,9 @@ impl Scheduler {
             }
             return;
         }
+        if let Some(call) = self.calls.remove(&token) {
+            return self.victim_answered(&call, &result, ctx);
+        }
         let Some(Binding { queued, node, began }) = self.bindings.remove(&token) else { return };
         let pod = queued.info.pod.clone();
         match result {
@@ -513,7 +547,7 @@ impl Scheduler {
                 }
                 let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
                 // A binding has its own goroutine, so no cycle waits for this patch.
-                if let Some(patch) = self.handle_failure(queued, Failure::Error, message, ctx) {
+                if let Some(patch) = self.handle_failure(queued, Failure::Error, message, &Nomination::Keep, ctx) {
                     self.send_report(StatusPatch::new(patch, false), ctx);
                 }
             }
@@ -522,8 +556,15 @@ impl Scheduler {
 
     /// A cycle failed. The failure handler runs in the loop that schedules, and its patch is a plain call there: until
     /// the answer has come no other pod is tried.
-    fn fail_cycle(&mut self, queued: QueuedPodInfo, failure: Failure, message: String, ctx: &mut Context<'_>) {
-        if let Some(patch) = self.handle_failure(queued, failure, message, ctx) {
+    fn fail_cycle(
+        &mut self,
+        queued: QueuedPodInfo,
+        failure: Failure,
+        message: String,
+        nomination: Nomination,
+        ctx: &mut Context<'_>,
+    ) {
+        if let Some(patch) = self.handle_failure(queued, failure, message, &nomination, ctx) {
             self.send_report(StatusPatch::new(patch, true), ctx);
         }
     }
@@ -542,6 +583,7 @@ impl Scheduler {
         queued: QueuedPodInfo,
         failure: Failure,
         message: String,
+        nomination: &Nomination,
         ctx: &mut Context<'_>,
     ) -> Option<Request> {
         let attempted = queued.info.clone();
@@ -560,14 +602,16 @@ impl Scheduler {
                 return None;
             }
             Some(current) if current.node_name.is_empty() => {
+                let key = queued.key();
                 self.queue.add_unschedulable(queued, &current, failure, ctx.out.cause(), ctx.now);
+                self.queue.decide_nomination(&key, nomination);
             }
             // It is gone, or bound after all.
             _ => self.queue.done(&uid),
         }
         let (about, note) = (Object::Pod(attempted.pod.clone()), truncated_note(&message));
         ctx.out.event(&about, EventType::Warning, "FailedScheduling", note);
-        patch_of_condition(&attempted, reason, message, ctx.now)
+        patch_of_condition(&attempted, reason, message, nomination, ctx.now)
     }
 
     fn count(&mut self, queued: &QueuedPodInfo, result: usize, duration: Span) {
@@ -614,29 +658,6 @@ fn record_gates(before: &[Name], pod: &Pod, ctx: &mut Context<'_>) {
     ctx.out.record(Action::Decide, Some(key_of(pod)), text);
 }
 
-/// The patch that writes PodScheduled=False, unless the pod says so in the same words.
-fn patch_of_condition(attempted: &PodInfo, reason: &'static str, message: String, now: Time) -> Option<Request> {
-    let pod = &attempted.pod;
-    let message = Name::from(message);
-    let old = find_condition(&pod.status.conditions, "PodScheduled");
-    let old = old.filter(|old| old.status == ConditionStatus::False);
-    let clears_nomination = reason == "Unschedulable" && !pod.status.nominated_node_name.is_empty();
-    if old.is_some_and(|old| old.reason == reason && old.message == message) && !clears_nomination {
-        return None;
-    }
-    let condition = Condition {
-        condition_type: "PodScheduled".into(),
-        status: ConditionStatus::False,
-        reason: reason.into(),
-        message,
-        last_transition: old.map_or(now.truncated_to_seconds(), |old| old.last_transition),
-        last_update: None,
-    };
-    let nominated_node_name = clears_nomination.then_some(Name::EMPTY);
-    let patch = Patch::PodCondition { condition, nominated_node_name };
-    Some(Request::Patch { key: key_of(pod), patch })
-}
-
 /// The text as an Event's note: at most 1024 bytes, the last four ` ...` when it was longer.
 fn truncated_note(message: &str) -> String {
     if message.len() <= NOTE_LIMIT_BYTES {
@@ -668,6 +689,11 @@ impl Component for Scheduler {
             WatchSpec { kind: Kind::ReplicaSet, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
             WatchSpec { kind: Kind::Service, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
             WatchSpec { kind: Kind::Namespace, selector: ObjectSelector::everything(), resync: HandlerResync::Never },
+            WatchSpec {
+                kind: Kind::PodDisruptionBudget,
+                selector: ObjectSelector::everything(),
+                resync: HandlerResync::Never,
+            },
         ]
     }
 
@@ -703,7 +729,11 @@ impl Component for Scheduler {
     }
 
     fn is_idle(&self) -> bool {
-        !self.is_busy() && self.bindings.is_empty() && self.waiting.is_empty() && self.queue.active_len() == 0
+        !self.is_busy()
+            && self.bindings.is_empty()
+            && self.waiting.is_empty()
+            && self.calls.is_empty()
+            && self.queue.active_len() == 0
     }
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
@@ -730,6 +760,9 @@ impl Component for Scheduler {
         Box::new(self.clone())
     }
 }
+
+#[path = "component_preempt.rs"]
+mod preempting;
 
 #[cfg(test)]
 #[path = "component_tests.rs"]

@@ -1,13 +1,12 @@
 //! kube-scheduler: which pending pod is placed next, and on which node.
 //!
 //! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
-//! (which pod is next), [`schedule_one`] (one attempt, pure), [`memo`] (what makes it fast), [`explain`] (an attempt in words), [`component`] (the glue over
-//! time).
+//! (which pod is next), [`schedule_one`] (one attempt, pure), [`preemption`] (making room), [`memo`] (what makes it fast),
+//! [`explain`] (an attempt in words), [`component`] (the glue over time).
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
-//! Not modelled yet: volumes, preemption (see [`post_filter`]), declared features of nodes, resource claims, extenders, several
-//! profiles.
+//! Not modelled yet: volumes, declared features of nodes, resource claims, extenders, several profiles.
 
 pub mod cache;
 pub mod component;
@@ -16,7 +15,8 @@ pub mod filters;
 pub mod framework;
 pub mod memo;
 pub mod plugins;
-pub mod post_filter;
+pub mod preempt;
+pub mod preemption;
 pub mod queue;
 pub mod schedule_one;
 pub mod status_patch;

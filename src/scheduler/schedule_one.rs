@@ -9,7 +9,7 @@ use super::cache::{NodeIndex, Snapshot};
 use super::filters::{Filters, Narrowed, Round};
 use super::framework::{PodInfo, Profile, Status};
 use super::memo::{Memo, Recalled, Scoring};
-use super::post_filter;
+use super::preemption::{Nomination, PostFilter, post_filter};
 use super::queue::Nominator;
 use crate::model::Name;
 
@@ -88,6 +88,8 @@ pub struct FitError {
     pub evaluated: usize,
     /// The text of the FailedScheduling event and of the condition.
     pub message: String,
+    /// What PostFilter did about it.
+    pub post_filter: PostFilter,
 }
 
 /// Why an attempt found no node.
@@ -113,6 +115,14 @@ impl ScheduleError {
         match self {
             ScheduleError::NoNodes => 0,
             ScheduleError::Fit(fit) => fit.evaluated,
+        }
+    }
+
+    /// What PostFilter did. Without nodes it is not asked, and a nomination ends.
+    pub fn post_filter(&self) -> PostFilter {
+        match self {
+            ScheduleError::NoNodes => PostFilter { nomination: Nomination::Clear, ..PostFilter::default() },
+            ScheduleError::Fit(fit) => fit.post_filter.clone(),
         }
     }
 
@@ -176,8 +186,10 @@ fn schedule(
     };
     match feasible[..] {
         [] => {
-            let message = fit_error_message(pod, snapshot, &diagnosis);
-            Err(ScheduleError::Fit(Box::new(FitError { diagnosis, evaluated, message })))
+            let offset = search.next_start_node_index;
+            let post_filter = post_filter(profile, pod, snapshot, nominated, &diagnosis, offset);
+            let message = fit_error_message(snapshot, &diagnosis, post_filter.message.as_deref());
+            Err(ScheduleError::Fit(Box::new(FitError { diagnosis, evaluated, message, post_filter })))
         }
         [only] => result(only, 1, None, diagnosis),
         _ => {
@@ -308,7 +320,7 @@ fn select_host(scores: &Scores, snapshot: &Snapshot<'_>) -> NodeIndex {
 }
 
 /// `0/5 nodes are available: ...`, with what PostFilter has to say.
-fn fit_error_message(pod: &PodInfo, snapshot: &Snapshot<'_>, diagnosis: &Diagnosis) -> String {
+fn fit_error_message(snapshot: &Snapshot<'_>, diagnosis: &Diagnosis, post_filter: Option<&str>) -> String {
     let nodes = snapshot.nodes().len();
     let mut message = match &diagnosis.pre_filter {
         Some((_, status)) => format!("0/{nodes} nodes are available: {}.", status.message()),
@@ -324,9 +336,9 @@ fn fit_error_message(pod: &PodInfo, snapshot: &Snapshot<'_>, diagnosis: &Diagnos
             nodes_are_available(nodes, counts)
         }
     };
-    if let Some(post_filter) = post_filter::message(pod, snapshot, diagnosis) {
+    if let Some(post_filter) = post_filter {
         message.push(' ');
-        message.push_str(&post_filter);
+        message.push_str(post_filter);
     }
     message
 }

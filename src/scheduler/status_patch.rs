@@ -2,9 +2,12 @@
 //!
 //! Upstream: pkg/scheduler/util/utils.go, `PatchPodStatus` and `Retriable`; client-go/util/retry, `DefaultBackoff`, v1.36.
 
+use super::framework::PodInfo;
+use super::preemption::Nomination;
+use super::queue::queue::key_of;
 use crate::component::Purpose;
 use crate::model::api::Reason;
-use crate::model::{ApiResult, Request, Span};
+use crate::model::{ApiResult, Condition, ConditionStatus, Name, Patch, Request, Span, Time, find_condition};
 
 /// Jitter of the waits between two attempts.
 pub const STATUS_PATCH_WAIT: Purpose = Purpose("status-patch-wait");
@@ -41,6 +44,39 @@ impl StatusPatch {
         self.attempts += 1;
         Some(Span(wait + (wait as f64 * JITTER * jitter) as i64))
     }
+}
+
+/// The patch that writes PodScheduled=False and the nomination, unless the pod says so in the same words.
+pub fn patch_of_condition(
+    attempted: &PodInfo,
+    reason: &'static str,
+    message: String,
+    nomination: &Nomination,
+    now: Time,
+) -> Option<Request> {
+    let pod = &attempted.pod;
+    let message = Name::from(message);
+    let old = find_condition(&pod.status.conditions, "PodScheduled");
+    let old = old.filter(|old| old.status == ConditionStatus::False);
+    let nominated_node_name = match nomination {
+        Nomination::Keep => None,
+        Nomination::Clear => Some(Name::EMPTY),
+        Nomination::Node(node) => Some(node.clone()),
+    };
+    let nominated_node_name = nominated_node_name.filter(|node| *node != pod.status.nominated_node_name);
+    if old.is_some_and(|old| old.reason == reason && old.message == message) && nominated_node_name.is_none() {
+        return None;
+    }
+    let condition = Condition {
+        condition_type: "PodScheduled".into(),
+        status: ConditionStatus::False,
+        reason: reason.into(),
+        message,
+        last_transition: old.map_or(now.truncated_to_seconds(), |old| old.last_transition),
+        last_update: None,
+    };
+    let patch = Patch::PodCondition { condition, nominated_node_name };
+    Some(Request::Patch { key: key_of(pod), patch })
 }
 
 #[cfg(test)]

@@ -98,9 +98,13 @@ impl World {
     fn put_objects(&mut self, cause: Cause) -> Result<(), String> {
         let plan = self.plan.clone();
         // A namespace's own manifest may stand behind those of its objects.
-        let is_namespace = |value: &&Arc<serde_json::Value>| value["kind"] == Kind::Namespace.as_str();
-        let others = plan.objects.iter().filter(|value| !is_namespace(value));
-        for value in plan.objects.iter().filter(is_namespace).chain(others) {
+        // Pods are admitted with what is known of namespaces and priorities.
+        let comes_first = |kind: Kind| plan.objects.iter().filter(move |value| value["kind"] == kind.as_str());
+        let is_first = |value: &&Arc<serde_json::Value>| {
+            [Kind::Namespace, Kind::PriorityClass].iter().any(|kind| value["kind"] == kind.as_str())
+        };
+        let others = plan.objects.iter().filter(|value| !is_first(value));
+        for value in comes_first(Kind::Namespace).chain(comes_first(Kind::PriorityClass)).chain(others) {
             let object = codec::decode_among(value, &plan.kinds).map_err(|problems| {
                 let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
                 texts.join("; ")

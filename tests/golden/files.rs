@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::case::{Disagreement, Reader};
 use crate::e2e;
-use crate::scheduler::timeline;
 
 /// What was found.
 #[derive(Default)]
@@ -96,11 +95,7 @@ impl Report {
         match reader {
             Some(reader) => {
                 self.read.push(format!("{slice}/{stem}"));
-                match (slice, stem) {
-                    // Some of these cases need plugins that are not there yet.
-                    ("scheduler", "timeline" | "gates") => self.tally(&name, &content, timeline::reader_of),
-                    _ => self.tally(&name, &content, |_| Ok(Some(reader))),
-                }
+                self.tally(&name, &content, |_| Ok(Some(reader)));
             }
             None => {
                 self.tally(&name, &content, |case| e2e::reader_of(case, e2e::FAMILIES_BEGUN));

@@ -51,6 +51,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("scheduler", "node-affinity", scheduler::one_pod),
     ("scheduler", "nominated", scheduler::one_pod),
     ("scheduler", "pod-affinity", scheduler::one_pod),
+    ("scheduler", "preemption", scheduler::one_pod),
     ("scheduler", "resources", scheduler::one_pod),
     ("scheduler", "seed", scheduler::one_pod),
     ("scheduler", "sequence", scheduler::sequence::replay),

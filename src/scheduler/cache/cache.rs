@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::budgets::Budgets;
 use super::generations::Generations;
 use super::images::Images;
 use super::indexes::Indexes;
@@ -51,6 +52,8 @@ pub struct Cache {
     /// What Services and the owners of pods select, and labels of namespaces.
     pub selectors: Selectors,
     pub(super) images: Images,
+    /// PodDisruptionBudgets.
+    pub budgets: Budgets,
 }
 
 impl Cache {

@@ -4,6 +4,7 @@
 
 pub mod affinity_groups;
 pub mod assume;
+pub mod budgets;
 #[allow(clippy::module_inception)]
 pub mod cache;
 pub mod counts;
@@ -20,6 +21,7 @@ mod zones;
 
 pub use affinity_groups::{AffinityGroup, AffinityGroups};
 pub use assume::{AssumeError, Counted};
+pub use budgets::Budgets;
 pub use cache::{Cache, NodeIndex};
 pub use counts::{Counts, PodSet};
 pub use domains::{DomainSums, Domains};

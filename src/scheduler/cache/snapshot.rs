@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::budgets::Budgets;
 use super::generations::Generations;
 use super::images::{ImageState, Images};
 use super::indexes::Indexes;
@@ -26,6 +27,7 @@ pub struct Snapshot<'a> {
     images: &'a Images,
     generations: &'a Generations,
     indexes: &'a RefCell<Indexes>,
+    budgets: &'a Budgets,
     overlay: Option<&'a Overlay>,
 }
 
@@ -42,6 +44,7 @@ impl Cache {
             images: &self.images,
             generations: &self.generations,
             indexes: &self.indexes,
+            budgets: &self.budgets,
             overlay: None,
         }
     }
@@ -118,6 +121,11 @@ impl<'a> Snapshot<'a> {
 
     pub(super) fn indexes(&self) -> &'a RefCell<Indexes> {
         self.indexes
+    }
+
+    /// PodDisruptionBudgets.
+    pub fn budgets(&self) -> &'a Budgets {
+        self.budgets
     }
 
     /// The node with this name.

@@ -4,8 +4,9 @@
 
 use std::rc::Rc;
 
-use crate::model::{Map, Name, Uid};
+use crate::model::{Map, Name, Pod, Uid};
 use crate::scheduler::framework::PodInfo;
+use crate::scheduler::preemption::Nomination;
 
 /// Nominated pods by node, and the node of each.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,30 @@ impl Nominator {
         self.delete(uid);
         self.node_of.insert(uid.clone(), node.clone());
         self.by_node.entry(node.clone()).or_default().push(info.clone());
+    }
+
+    /// Does what PostFilter decided: without a decision the pod's status says whether it is nominated.
+    pub fn nominate(&mut self, info: &Rc<PodInfo>, nomination: &Nomination) {
+        let node = match nomination {
+            Nomination::Keep => &info.pod.status.nominated_node_name,
+            Nomination::Clear => &Name::EMPTY,
+            Nomination::Node(node) => node,
+        };
+        match node.is_empty() {
+            true => drop(self.delete(&info.pod.meta.uid)),
+            false => self.add(info, node),
+        }
+    }
+
+    /// A pending pod changed. An update without any nomination leaves one that is fresher and only in memory.
+    ///
+    /// Upstream: `UpdateNominatedPod`.
+    pub fn update(&mut self, old: &Pod, info: &Rc<PodInfo>) {
+        let names_node = |pod: &Pod| !pod.status.nominated_node_name.is_empty();
+        match names_node(old) || names_node(&info.pod) {
+            true => self.nominate(info, &Nomination::Keep),
+            false => self.set_pod(info),
+        }
     }
 
     /// Ends a pod's nomination. Returns the node, if there was one.

@@ -9,9 +9,10 @@ use super::backoff::{BackoffQueue, BackoffSettings};
 use super::nominator::Nominator;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
-use crate::model::{Cause, Key, Kind, Name, Pod, Time, Uid};
+use crate::model::{Cause, Key, Kind, Name, Pod, Set, Time, Uid};
 use crate::scheduler::explain;
-use crate::scheduler::framework::{ClusterEvent, PodInfo, Profiles, SortKey};
+use crate::scheduler::framework::{ClusterEvent, PodInfo, Profiles, SortKey, names};
+use crate::scheduler::preemption::Nomination;
 
 /// A pending pod and its history.
 #[derive(Clone, Debug)]
@@ -94,6 +95,8 @@ pub struct SchedulingQueue {
     pool: UnschedulablePods,
     in_flight: Vec<InFlight>,
     nominator: Nominator,
+    /// Pods whose preemption is under way.
+    preempting: Set<Uid>,
     profiles: Profiles,
     next_sequence: u64,
 }
@@ -107,6 +110,7 @@ impl SchedulingQueue {
             pool: UnschedulablePods::default(),
             in_flight: Vec::new(),
             nominator: Nominator::default(),
+            preempting: Set::default(),
             profiles: profiles.into(),
             next_sequence: 0,
         }
@@ -120,6 +124,31 @@ impl SchedulingQueue {
     /// Promises a node to a pod.
     pub fn nominate(&mut self, pod: &Rc<PodInfo>, node: &Name) {
         self.nominator.add(pod, node);
+    }
+
+    /// What PostFilter decided about a pod that is back in the queue.
+    pub fn decide_nomination(&mut self, key: &Key, nomination: &Nomination) {
+        if let Some(info) = self.find(key).map(|(_, queued)| queued.info.clone()) {
+            self.nominator.nominate(&info, nomination);
+        }
+    }
+
+    /// A pod's preemption begins: until [`release`](Self::release) it cannot be tried (PreEnqueue of DefaultPreemption).
+    pub fn hold(&mut self, uid: &Uid) {
+        self.preempting.insert(uid.clone());
+    }
+
+    /// The deletions of a pod's preemption are sent, or have failed.
+    pub fn release(&mut self, uid: &Uid) {
+        self.preempting.swap_remove(uid);
+    }
+
+    /// Makes a waiting pod ready to be tried whatever it waits for.
+    pub fn activate(&mut self, key: &Key, cause: Cause) {
+        if let Some(mut queued) = self.backoff.remove(key).or_else(|| self.pool.remove(key)) {
+            queued.cause = cause;
+            self.enqueue(queued, false);
+        }
     }
 
     /// Ends a pod's nomination: it is assumed, gone, or may look elsewhere. Returns the node, if there was one.
@@ -263,9 +292,9 @@ impl SchedulingQueue {
         pre_check: impl Fn(&Pod) -> bool,
     ) -> usize {
         let profiles = self.profiles.clone();
-        let moved = self.pool.drain_where(|queued| {
-            pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event)
-        });
+        let moved = self
+            .pool
+            .drain_where(|queued| pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event));
         for in_flight in &mut self.in_flight {
             in_flight.events.push((event.clone(), cause));
         }
@@ -343,7 +372,9 @@ impl SchedulingQueue {
                 until: self.backoff.flush_of(queued),
                 unless_idle: self.backoff.settings().pop_from_backoff_q && queued.consecutive_errors_count == 0,
             },
-            Some((Place::Unschedulable, queued)) if queued.gated => {
+            Some((Place::Unschedulable, queued))
+                if queued.gated && !queued.info.pod.spec.scheduling_gates.is_empty() =>
+            {
                 Waiting::Gates(queued.info.pod.spec.scheduling_gates.clone())
             }
             Some((Place::Unschedulable, queued)) => Waiting::Event {
@@ -368,7 +399,8 @@ impl SchedulingQueue {
     fn enqueue(&mut self, mut queued: QueuedPodInfo, is_backing_off: bool) -> Place {
         let profile = self.profiles.of(&queued.info.pod);
         queued.order = profile.queue_sort(&queued.info, queued.timestamp);
-        let gating = profile.pre_enqueue(&queued.info);
+        let is_preempting = self.preempting.contains(queued.uid());
+        let gating = profile.pre_enqueue(&queued.info).or(is_preempting.then_some(names::DEFAULT_PREEMPTION));
         queued.gated = gating.is_some();
         queued.gating_plugin = gating.unwrap_or_default();
         if let Some(plugin) = gating {
@@ -400,7 +432,9 @@ impl SchedulingQueue {
 /// Upstream: `isPodWorthRequeuing`, and `isEventOfInterest` for gated pods.
 fn is_worth_requeuing(profiles: &Profiles, queued: &QueuedPodInfo, event: &ClusterEvent) -> bool {
     let profile = profiles.of(&queued.info.pod);
-    if queued.gated && !profile.reconsiders_gated(queued.gating_plugin, &queued.info, event) {
+    if queued.gating_plugin == names::DEFAULT_PREEMPTION && matches!(event, ClusterEvent::AssignedPodDeleted(_)) {
+        // Registered for deletions, and says Skip itself: the plugins that rejected the pod decide.
+    } else if queued.gated && !profile.reconsiders_gated(queued.gating_plugin, &queued.info, event) {
         return false;
     }
     profile.is_worth_requeuing(&queued.info, &queued.unschedulable_plugins, event)

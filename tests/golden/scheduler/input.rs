@@ -35,6 +35,11 @@ pub fn cluster(input: &Value) -> Result<Cache, Disagreement> {
             cache.selectors.set_service(namespace_of(manifest), name, service.selector.clone());
         }
     }
+    for manifest in optional(input, "pdbs") {
+        if let Object::PodDisruptionBudget(budget) = decode(manifest)? {
+            cache.budgets.set(&budget);
+        }
+    }
     for kind in ["replicaSets", "statefulSets", "replicationControllers"] {
         for manifest in optional(input, kind) {
             add_owner(&mut cache, manifest)?;

@@ -1,6 +1,7 @@
 //! The scheduler: one pod against a cluster, as the real plugins, scores and messages have it; and the queue over time.
 
 pub mod input;
+pub mod preemption;
 pub mod sequence;
 pub mod timeline;
 
@@ -43,7 +44,8 @@ fn one_pod_of(version: Version, case: &Value) -> Result<(), Disagreement> {
     let search = Search { next_start_node_index: 0, percentage_of_nodes_to_score: 100 };
     let cluster = Cluster { profile: &profile, snapshot: &snapshot, nominated: &nominated };
     filters(&cluster, &pod, search, expected)?;
-    choice(&cluster, &pod, search, expected)
+    choice(&cluster, &pod, search, expected)?;
+    preemption::agree(&profile, &pod, &snapshot, &nominated, expected)
 }
 
 /// What a pod is tried against.

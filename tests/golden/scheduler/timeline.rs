@@ -6,25 +6,18 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::{node, pod};
-use crate::case::{Disagreement, Reader, compare_lists, field, float, int, list, text};
+use super::{node, pod, preemption};
+use crate::case::{Disagreement, compare_lists, field, float, list, text};
 use kubesim::model::time::{MILLISECOND_NS, SECOND_NS};
 use kubesim::model::{Key, Kind, Name, Node, Pod, RecordId, Time};
-use kubesim::rules::admission::system_priority;
 use kubesim::scheduler::cache::Cache;
 use kubesim::scheduler::framework::{ClusterEvent, Profile, Version};
+use kubesim::scheduler::preemption::{Nomination, PostFilter};
 use kubesim::scheduler::queue::queue::key_of;
 use kubesim::scheduler::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use kubesim::scheduler::schedule_one::{ScheduleError, Search, schedule_pod};
 
 const CAUSE: RecordId = RecordId(0);
-
-/// The reader of a case; `None` while it needs preemption, which is not there.
-pub fn reader_of(case: &Value) -> Result<Option<Reader>, Disagreement> {
-    let attempts = list(field(case, "expect")?, "attempts")?;
-    let preempts = attempts.iter().any(|attempt| attempt.get("victims").or(attempt.get("nominatedNode")).is_some());
-    Ok((!preempts).then_some(replay as Reader))
-}
 
 /// Events over time -> each attempt with its result, and where pending pods are after each event.
 pub fn replay(case: &Value) -> Result<(), Disagreement> {
@@ -127,7 +120,18 @@ impl Script {
                 }
                 Err(error) => {
                     told["message"] = json!(error.message());
-                    told["queue"] = json!(self.rejected(queued, &error));
+                    let PostFilter { nomination, victims, .. } = error.post_filter();
+                    if let Nomination::Node(node) = &nomination {
+                        told["nominatedNode"] = json!(node.as_str());
+                    }
+                    told["queue"] = json!(self.rejected(queued, &error, &nomination));
+                    let mut victims: Vec<&Rc<Pod>> = victims.iter().map(|victim| &victim.pod).collect();
+                    victims.sort_by_key(|victim| &victim.meta.uid);
+                    if !victims.is_empty() {
+                        let uids: Vec<&str> = victims.iter().map(|victim| victim.meta.uid.as_str()).collect();
+                        told["victims"] = json!(uids);
+                    }
+                    victims.into_iter().for_each(|victim| self.deleted(victim.meta.uid.as_str()));
                 }
             }
             self.attempts.push(told);
@@ -137,6 +141,7 @@ impl Script {
 
     /// The binding comes back at once.
     fn bound(&mut self, queued: &QueuedPodInfo, node: Name) {
+        self.queue.end_nomination(queued.uid());
         self.queue.done(queued.uid());
         let bound = Rc::new(Pod { node_name: node, ..Pod::clone(&queued.info.pod) });
         self.pods.insert(queued.uid().to_string(), bound.clone());
@@ -145,12 +150,18 @@ impl Script {
     }
 
     /// The patch of the status comes back at once. Says where the pod was put before.
-    fn rejected(&mut self, queued: QueuedPodInfo, error: &ScheduleError) -> &'static str {
+    fn rejected(&mut self, queued: QueuedPodInfo, error: &ScheduleError, nomination: &Nomination) -> &'static str {
         let uid = queued.uid().to_string();
         let before = self.pods[&uid].clone();
         let failure = Failure::Rejected(error.unschedulable_plugins().to_vec());
         let place = self.queue.add_unschedulable(queued, &before, failure, CAUSE, self.now);
+        self.queue.decide_nomination(&key_of(&before), nomination);
         let mut patched = Pod::clone(&before);
+        match nomination {
+            Nomination::Keep => {}
+            Nomination::Clear => patched.status.nominated_node_name = Name::EMPTY,
+            Nomination::Node(node) => patched.status.nominated_node_name = node.clone(),
+        }
         patched.status.reason = "patched".into();
         let patched = Rc::new(patched);
         self.queue.update(&before, &patched, CAUSE, self.now);
@@ -168,12 +179,7 @@ impl Script {
             "updatePod" => self.pod_updated(&*pod(field(event, "pod")?)?)?,
             "deletePod" => {
                 let (namespace, name) = (text(event, "namespace")?, text(event, "name")?);
-                if let Some(last) = self.pods.remove(&format!("{namespace}/{name}")) {
-                    self.queue.delete(&key_of(&last));
-                    if self.cache.remove_pod(&last.meta.uid).is_some() {
-                        self.moves(ClusterEvent::AssignedPodDeleted(last));
-                    }
-                }
+                self.deleted(&format!("{namespace}/{name}"));
             }
             "addNode" | "updateNode" => {
                 let new = node(field(event, "node")?)?;
@@ -194,6 +200,19 @@ impl Script {
             other => return Err(Disagreement::new("an event that is known", other)),
         }
         Ok(())
+    }
+
+    fn deleted(&mut self, uid: &str) {
+        let Some(last) = self.pods.remove(uid) else { return };
+        self.queue.delete(&key_of(&last));
+        self.queue.end_nomination(&last.meta.uid);
+        if self.cache.remove_pod(&last.meta.uid).is_some() {
+            self.moves(ClusterEvent::AssignedPodDeleted(last));
+        } else if !last.status.nominated_node_name.is_empty() {
+            let priority = last.spec.priority;
+            let event = ClusterEvent::AssignedPodDeleted(last);
+            self.queue.move_some_on_event(event, CAUSE, self.now, |pod| pod.spec.priority <= priority);
+        }
     }
 
     fn pod_added(&mut self, pod: Rc<Pod>) {
@@ -256,18 +275,5 @@ pub fn prioritised(pod: Rc<Pod>, manifest: &Value, input: &Value) -> Result<Rc<P
     if manifest["spec"].get("priority").is_some() {
         return Ok(pod);
     }
-    let class = &manifest["spec"]["priorityClassName"];
-    if let Some(priority) = system_priority(&pod.spec.priority_class_name) {
-        let mut pod = Pod::clone(&pod);
-        Rc::make_mut(&mut pod.spec).priority = priority;
-        return Ok(Rc::new(pod));
-    }
-    let classes = input["priorityClasses"].as_array().into_iter().flatten();
-    let Some(found) = classes.into_iter().find(|found| found["metadata"]["name"] == *class) else {
-        return Ok(pod);
-    };
-    let priority = i32::try_from(int(found, "value")?).map_err(|error| Disagreement::new("a priority", error))?;
-    let mut pod = Pod::clone(&pod);
-    Rc::make_mut(&mut pod.spec).priority = priority;
-    Ok(Rc::new(pod))
+    Ok(preemption::prioritised(pod, &preemption::priority_classes(input)?))
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Surroundings;
 use crate::model::Name;
-use crate::rules::admission::system_priority;
 use crate::rules::codec::json::{object_at, set_default};
 use crate::rules::manifest::{Errors, Field};
+use crate::rules::priority::system_priority;
 
 /// What a class says.
 struct Class {

@@ -1,0 +1,70 @@
+//! The component's part of a preemption: requests about victims, and who is held back meanwhile.
+
+use super::*;
+
+impl Scheduler {
+    /// Makes the room that PostFilter has found: pods of lower priority that were promised the node lose their promise, and
+    /// victims are deleted while other pods are scheduled. Until the deletions are sent the pod is held back.
+    pub(super) fn preempt(&mut self, queued: &QueuedPodInfo, post_filter: &PostFilter, ctx: &mut Context<'_>) {
+        let Nomination::Node(node) = &post_filter.nomination else { return };
+        let before = ctx.out.cause();
+        let names: Vec<&str> = post_filter.victims.iter().map(|victim| victim.pod.meta.name.as_str()).collect();
+        let text = format!("preempts on {node}: {}", names.join(", "));
+        let decided = ctx.out.record(Action::Decide, Some(queued.key()), text);
+        ctx.out.set_cause(decided);
+        let pod = &queued.info.pod;
+        let calls = self.preemptions.begin(pod, node, &post_filter.victims, decided, ctx.now);
+        if !calls.is_empty() {
+            self.queue.hold(&pod.meta.uid);
+            let lower = self.queue.nominator().pods_on(node).iter();
+            let lower = lower.filter(|other| other.pod.spec.priority < pod.spec.priority);
+            let lower = lower.filter(|other| !other.pod.status.nominated_node_name.is_empty());
+            for key in lower.map(|other| key_of(&other.pod)).collect::<Vec<_>>() {
+                let token = self.token();
+                ctx.out.request(Request::Patch { key, patch: Patch::Nomination(Name::EMPTY) }, token);
+            }
+        }
+        self.call(calls, ctx);
+        ctx.out.set_cause(before);
+    }
+
+    /// Sends requests about victims.
+    fn call(&mut self, calls: Vec<Call>, ctx: &mut Context<'_>) {
+        for call in calls {
+            let token = self.token();
+            ctx.out.request(call.request.clone(), token);
+            if let Some(last) = self.preemptions.last_victim(&call.preemptor) {
+                // Its end may have been seen before it was asked for.
+                let leaves = ctx.informers.pod(&last).is_none_or(|pod| pod.meta.is_deleting());
+                if leaves {
+                    self.queue.release(&call.preemptor);
+                }
+            }
+            self.calls.insert(token, call);
+        }
+    }
+
+    pub(super) fn victim_answered(&mut self, call: &Call, result: &ApiResult, ctx: &mut Context<'_>) {
+        let answered = self.preemptions.answered(call, result, ctx.now);
+        if let Some((victim, text)) = answered.preempted {
+            ctx.out.event(&Object::Pod(victim), EventType::Normal, "Preempted", text);
+        }
+        if let Some((key, uid, has_failed)) = answered.ended {
+            self.queue.release(&uid);
+            if has_failed {
+                self.queue.activate(&key, ctx.out.cause());
+            }
+        }
+        if let Some(cause) = answered.cause {
+            ctx.out.set_cause(cause);
+        }
+        self.call(answered.calls, ctx);
+    }
+
+    /// A pod is on its way out: pods whose preemption waits only for it are held back no longer.
+    pub(super) fn victim_leaves(&mut self, pod: &Pod) {
+        for preemptor in self.preemptions.waiting_for(&key_of(pod)) {
+            self.queue.release(&preemptor);
+        }
+    }
+}
