@@ -15,6 +15,7 @@ mod leader_failover;
 mod lost_replicaset;
 mod ml_training;
 mod operator_500;
+mod preemption;
 mod quickstart;
 mod requeue_forever;
 mod restart_storm;
