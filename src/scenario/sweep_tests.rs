@@ -143,6 +143,16 @@ fn mistakes_stand_at_their_places() {
         ),
         ("twice", format!("{head}      spec.seed: [1, 1]"), ("E0005", 7, "the value 1 is given twice", "")),
         (
+            "dots",
+            "  sweep: {grid: {spec: {seed: [1, 2]}}}".into(),
+            (
+                "E0005",
+                5,
+                "must be a list with at least one value",
+                "a path is one key of the grid; on the command line",
+            ),
+        ),
+        (
             "empty",
             format!("{head}      spec.seed: []"),
             ("E0005", 7, "must be a list with at least one value, not an empty one", ""),
@@ -232,4 +242,28 @@ fn settings_read_back_as_their_values() {
     let written: Vec<(String, String)> = (0..4).map(|index| axis.setting(index)).collect();
     let expected = ["200ms", "\"5\"", "5", "{\"a\":[1,\"b\"]}"].map(|text| ("spec.x".to_string(), text.to_string()));
     assert_eq!(written, expected);
+}
+
+#[test]
+fn settings_that_the_grid_replaces_are_told() {
+    let path = "spec.controlPlane.controllerManager.reconcileTime";
+    let files = file("replaced", &format!("  sweep:\n    grid:\n      {path}.replicaset: [1ms, 2ms]"));
+    let set = |path: &str| Overrides { set: vec![(path.to_string(), "5ms".to_string())], ..Overrides::default() };
+    let notices = |path: &str| {
+        let mut notices = load_sweep(&files, &set(path), None).unwrap().notices;
+        notices.retain(|notice| notice.starts_with("--set"));
+        notices
+    };
+    // `spec.` may be left out.
+    assert_eq!(
+        notices("controlPlane.controllerManager.reconcileTime.replicaset"),
+        [
+            "--set controlPlane.controllerManager.reconcileTime.replicaset: the grid varies it, and its values take the place \
+          of this one"
+        ]
+    );
+    assert_eq!(notices(&format!("{path}.deployment")), [""; 0]);
+    let problems = load(&files, &set("spec.variants[0].name")).unwrap_err();
+    let help = problems.iter().find_map(|problem| problem.help.clone()).unwrap_or_default();
+    assert!(help.starts_with("write the variant into the file"), "{help}");
 }
