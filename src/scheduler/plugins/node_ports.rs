@@ -4,7 +4,9 @@
 //! pkg/scheduler/framework/types.go, v1.36.
 
 use crate::scheduler::cache::{NodeIndex, Snapshot};
-use crate::scheduler::framework::{ClusterEvent, DependsOn, Filter, HostPort, Plugin, PodInfo, PreFilterResult, Status, names};
+use crate::scheduler::framework::{
+    ClusterEvent, DependsOn, Filter, HostPort, Plugin, PodInfo, PreFilterResult, Status, names,
+};
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
