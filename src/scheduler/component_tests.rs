@@ -429,11 +429,9 @@ fn a_permit_that_does_not_come_gives_the_room_back() {
     rig.now = rig.now + Span::from_seconds(30);
     rig.send(Input::Timer { token: FIRST_TOKEN });
     let message = "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Pairs.";
-    assert_eq!(
-        rig.sent(),
-        [format!("event FailedScheduling: {message}"), format!("patch Unschedulable: {message}")]
-    );
-    let found = rig.scheduler.queue.find(&pod_key("p")).map(|(place, queued)| (place, queued.unschedulable_plugins.clone()));
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {message}"), format!("patch Unschedulable: {message}")]);
+    let found =
+        rig.scheduler.queue.find(&pod_key("p")).map(|(place, queued)| (place, queued.unschedulable_plugins.clone()));
     assert_eq!(found, Some((Place::Unschedulable, vec!["Pairs"])));
     assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
 }

@@ -158,7 +158,9 @@ impl ProfileConfig {
         let names_one = |point| self.set(point).is_some_and(|set| !set.enabled.is_empty());
         let sorts = names_one(Point::QueueSort) || self.enables(Point::QueueSort, names::PRIORITY_SORT, true);
         if !sorts {
-            return Some(format!("only one queue sort plugin required for profile with scheduler name \"{name}\", but got 0"));
+            return Some(format!(
+                "only one queue sort plugin required for profile with scheduler name \"{name}\", but got 0"
+            ));
         }
         let binds = names_one(Point::Bind) || self.enables(Point::Bind, names::DEFAULT_BINDER, true);
         (!binds).then(|| format!("at least one bind plugin is needed for profile with scheduler name \"{name}\""))

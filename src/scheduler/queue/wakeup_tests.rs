@@ -100,7 +100,8 @@ fn still_missed_when_only_some_terms_of_the_other_pod_match() {
 fn still_missed_when_the_other_pod_selects_namespaces_by_label() {
     for version in [Version::V1_35, Version::V1_36] {
         let by_label = Selector::from_labels(&labels(&[("team", "a")]));
-        let blocker = repelling(vec![PodAffinityTerm { namespace_selector: Some(by_label), ..term(&[("app", "web")]) }]);
+        let blocker =
+            repelling(vec![PodAffinityTerm { namespace_selector: Some(by_label), ..term(&[("app", "web")]) }]);
         assert_eq!(tried_at(version, &waits(), deleted(blocker)), 330, "{version:?}");
     }
 }
