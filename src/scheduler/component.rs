@@ -414,9 +414,8 @@ impl Scheduler {
     fn permit(&mut self, binding: Binding, ctx: &mut Context<'_>) {
         let Binding { queued, node, .. } = &binding;
         let profile = self.profiles.of(&queued.info.pod).clone();
-        let said = profile
-            .reserve(&queued.info, node)
-            .and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
+        let said =
+            profile.reserve(&queued.info, node).and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
         let permits = match said {
             Ok(permits) => permits,
             Err(refusal) => return self.give_back(binding, refusal, true, ctx),

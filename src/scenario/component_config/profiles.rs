@@ -97,7 +97,8 @@ pub fn read(list: &Entry<'_>) -> Vec<ProfileConfig> {
         profiles.push(profile);
     }
     if !profiles.is_empty() && !profiles.iter().any(|profile| is_default(&profile.scheduler_name)) {
-        let message = format!("no profile is called {DEFAULT_SCHEDULER_NAME}: pods that name no scheduler stay Pending");
+        let message =
+            format!("no profile is called {DEFAULT_SCHEDULER_NAME}: pods that name no scheduler stay Pending");
         notice(list, message);
     }
     profiles

@@ -90,8 +90,7 @@ impl Plugin for NodeAffinityAdded {
             // A node that begins to match the added affinity is one that begins to match.
             ClusterEvent::NodeAdded(new) => self.matches(new) && NodeAffinity.is_worth_requeuing(pod, event),
             ClusterEvent::NodeUpdated { old, new } => {
-                let matches =
-                    |node| self.matches(node) && node_affinity::matches_required(&pod.pod.spec, node);
+                let matches = |node| self.matches(node) && node_affinity::matches_required(&pod.pod.spec, node);
                 !matches(old) && matches(new)
             }
             _ => false,
@@ -150,7 +149,8 @@ mod tests {
             "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference": term("b")}],
         }));
         let mut cache = cluster([labelled("one", "a"), labelled("two", "b"), labelled("three", "c")], []);
-        let said = |pod, cache: &mut _| verdicts(&plugin, pod, cache).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        let said =
+            |pod, cache: &mut _| verdicts(&plugin, pod, cache).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
         let enforced = format!("UnschedulableAndUnresolvable: {REASON}");
         assert_eq!(said(pod("p"), &mut cache), ["ok", "ok", &enforced]);
         let mut own = pod("p");

@@ -263,9 +263,9 @@ impl SchedulingQueue {
         pre_check: impl Fn(&Pod) -> bool,
     ) -> usize {
         let profiles = self.profiles.clone();
-        let moved = self.pool.drain_where(|queued| {
-            pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event)
-        });
+        let moved = self
+            .pool
+            .drain_where(|queued| pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event));
         for in_flight in &mut self.in_flight {
             in_flight.events.push((event.clone(), cause));
         }
