@@ -143,16 +143,6 @@ fn mistakes_stand_at_their_places() {
         ),
         ("twice", format!("{head}      spec.seed: [1, 1]"), ("E0005", 7, "the value 1 is given twice", "")),
         (
-            "dots",
-            "  sweep: {grid: {spec: {seed: [1, 2]}}}".into(),
-            (
-                "E0005",
-                5,
-                "must be a list with at least one value",
-                "a path is one key of the grid; on the command line",
-            ),
-        ),
-        (
             "empty",
             format!("{head}      spec.seed: []"),
             ("E0005", 7, "must be a list with at least one value, not an empty one", ""),
@@ -266,4 +256,13 @@ fn settings_that_the_grid_replaces_are_told() {
     let problems = load(&files, &set("spec.variants[0].name")).unwrap_err();
     let help = problems.iter().find_map(|problem| problem.help.clone()).unwrap_or_default();
     assert!(help.starts_with("write the variant into the file"), "{help}");
+}
+
+#[test]
+fn a_path_that_was_taken_apart_at_its_dots_is_explained() {
+    let found = problems("dots", "  sweep: {grid: {spec: {seed: [1, 2]}}}");
+    let (code, line, message, help) = &found[0];
+    assert_eq!((code.as_str(), *line), ("E0005", 5));
+    assert!(message.starts_with("must be a list with at least one value"), "{message}");
+    assert!(help.starts_with("a path is one key of the grid; on the command line: --set"), "{help}");
 }
