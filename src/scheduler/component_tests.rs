@@ -414,7 +414,7 @@ fn a_pod_waits_for_its_permit_and_pre_bind_takes_time() {
     rig.end_cycle(1_001);
     // Both have their permits, and prepare for 500 ms.
     assert!(rig.sent().is_empty());
-    rig.now = rig.now + Span::from_milliseconds(500);
+    rig.now += Span::from_milliseconds(500);
     let tokens: Vec<u64> = rig.scheduler.bindings.keys().copied().collect();
     tokens.iter().for_each(|token| rig.send(Input::Timer { token: *token }));
     assert_eq!(rig.sent(), ["bind p to a #4", "bind q to a #5"]);
@@ -426,7 +426,7 @@ fn a_permit_that_does_not_come_gives_the_room_back() {
     rig.put(pod_with("p", 100, 0));
     rig.end_cycle(1_001);
     rig.sent();
-    rig.now = rig.now + Span::from_seconds(30);
+    rig.now += Span::from_seconds(30);
     rig.send(Input::Timer { token: FIRST_TOKEN });
     let message = "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Pairs.";
     assert_eq!(rig.sent(), [format!("event FailedScheduling: {message}"), format!("patch Unschedulable: {message}")]);

@@ -182,8 +182,7 @@ fn what_a_scheduler_file_asks_in_vain_is_named() {
     let of_old = notices(&old, text);
     assert_eq!(
         of_old[0],
-        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29: it is taken for \
-         kubescheduler.config.k8s.io/v1"
+        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29: it is taken for v1"
     );
     assert_eq!(of_old[1..], told);
     // What kube-scheduler would not start with.
