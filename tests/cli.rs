@@ -202,6 +202,9 @@ fn variants_have_a_folder_each_and_one_summary_on_top() {
     let why = |more: &[&str]| kubesim(&folder, &[&["why", "deployment/api", "output/small"], more].concat());
     let unnamed = why(&[]);
     assert!(unnamed.code == 2 && unnamed.err.contains("base, more"), "{}", unnamed.err);
+    // Kinds of the scenario's own are known once the variant is.
+    let custom = kubesim(&folder, &["why", "database/db", "output/small"]);
+    assert!(custom.code == 2 && custom.err.contains("name one with --variant"), "{}", custom.err);
     assert_eq!(why(&["--variant=more"]).code, 0);
     assert_eq!(why(&["--variant=moer"]).code, 2);
 }

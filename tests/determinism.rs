@@ -99,7 +99,7 @@ fn who_looks_changes_nothing() {
         // One more question, asked at an instant at which nothing happens.
         let mut asked = plan.clone();
         let when = When::At(Span(77_777_777_777));
-        asked.expectations.push(Expectation { when, that: "count(\"pods\") >= 0".into(), only_in: None });
+        asked.expectations.push(Expectation { when, that: "count(\"pods\") >= 0".into(), only_in: Vec::new() });
         let asked = single::run(Arc::new(asked), 0, None, &NoProgress).unwrap();
         assert_eq!(asked.summary.hash, expected, "{} with one more expectation", label(&plan));
         assert_eq!(asked.summary.events, watched.summary.events);

@@ -117,7 +117,7 @@ proptest! {
     ) {
         let term = r"(?:(?:status\.phase|metadata\.name)(?:!=|==|=)(?:[^\\,=]|\\[\\,=])*)?";
         let is_good = regex(&format!("^{term}(?:,{term})*$")).is_match(&text);
-        let parsed = selector_text::parse_fields(&text);
+        let parsed = selector_text::parse_fields(&text, kubesim::model::Kind::Pod);
         prop_assert_eq!(parsed.is_ok(), is_good, "{:?}: {:?}", text, parsed);
     }
 
@@ -125,7 +125,7 @@ proptest! {
     fn values_of_field_selectors_survive_escaping(values in prop::collection::vec(".{0,12}", 1..4)) {
         let escape = |value: &String| value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
         let terms: Vec<String> = values.iter().map(|value| format!("metadata.name!={}", escape(value))).collect();
-        let parsed = selector_text::parse_fields(&terms.join(",")).unwrap();
+        let parsed = selector_text::parse_fields(&terms.join(","), kubesim::model::Kind::Pod).unwrap();
         let found: Vec<&str> = parsed.iter().map(|requirement| requirement.value.as_str()).collect();
         prop_assert_eq!(found, values.iter().map(String::as_str).collect::<Vec<_>>());
         prop_assert!(parsed.iter().all(|requirement| requirement.negated));

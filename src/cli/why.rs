@@ -21,11 +21,11 @@ const TRACE: &str = "trace.csv";
 /// The object's name cannot be read, the folder holds no trace, or the object is not in it.
 pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
     let folder = arguments.instant.folder_or(arguments.dir.as_deref())?;
+    let run = replay::find(folder, arguments.instant.variant.as_deref())?;
     // A trace alone can be asked about what is built in; kinds of its own stand in the scenario.
     let scenario = replay::Replay::open(folder, arguments.instant.variant.as_deref());
     let kinds = scenario.map(|replay| replay.plan.kinds.clone()).unwrap_or_default();
     let object = inspect::object(&arguments.object, &kinds)?;
-    let run = replay::find(folder, arguments.instant.variant.as_deref())?;
     let path = run.folder.join(TRACE);
     if let (Some(at), Some(end)) = (arguments.instant.at, run.length)
         && at > end

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::observed::{Changed, Lookup, Observed};
 use crate::model::api::FieldRequirement;
 use crate::model::{Key, Kind, Kinds, Name, Selector};
-use crate::rules::selector_text::{parse_fields, parse_labels};
+use crate::rules::selector_text::{field_terms, parse_fields, parse_labels};
 use crate::rules::{reference, suggest};
 
 /// The functions a condition has beside those of CEL.
-pub const FUNCTIONS: [&str; 4] = ["object", "exists", "count", "metric"];
+pub const FUNCTIONS: [&str; 5] = ["object", "objects", "exists", "count", "metric"];
 
 /// An argument as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +27,15 @@ pub enum Argument {
 pub enum Call {
     /// `object("deployment/api")`: the object as `kubectl get -o json` shows it.
     Object(Key),
+    /// `objects("databases", LABELS)`: the list of the objects selected, each as [`Call::Object`] gives it.
+    Objects {
+        /// Kind.
+        kind: Kind,
+        /// Namespace; `None` for all.
+        namespace: Option<Name>,
+        /// Label selector.
+        labels: Selector,
+    },
     /// `exists("pod/x")`.
     Exists(Key),
     /// `count("pods", LABELS, FIELDS)`: how many objects are selected; of all namespaces unless `shop/pods` names one.
@@ -81,6 +90,7 @@ impl Call {
     pub fn parse(function: &str, arguments: &[Argument], kinds: &Kinds) -> Result<Call, String> {
         match (function, arguments) {
             ("object", [Argument::Text(text)]) => parse_object(text, kinds).map(Call::Object),
+            ("objects", [Argument::Text(kind), rest @ ..]) if rest.len() <= 1 => parse_objects(kind, rest, kinds),
             ("exists", [Argument::Text(text)]) => parse_object(text, kinds).map(Call::Exists),
             ("count", [Argument::Text(kind), rest @ ..]) if rest.len() <= 2 => parse_count(kind, rest, kinds),
             ("metric", [Argument::Text(name)]) => Ok(Call::Metric { name: name.clone(), labels: Vec::new() }),
@@ -96,7 +106,7 @@ impl Call {
         let mut changed = Changed::NOTHING;
         match self {
             Call::Object(key) | Call::Exists(key) => changed.kinds.insert(key.kind),
-            Call::Count { kind, .. } => changed.kinds.insert(*kind),
+            Call::Count { kind, .. } | Call::Objects { kind, .. } => changed.kinds.insert(*kind),
             Call::Metric { .. } => changed.metrics = true,
         }
         changed
@@ -113,6 +123,9 @@ impl Call {
                 Lookup::Gone => Err(NoReading::Gone(key.clone())),
                 Lookup::NeverExisted => Err(NoReading::NeverExisted(key.clone(), similar(key, observed))),
             },
+            Call::Objects { kind, namespace, labels } => {
+                Ok(Reading::Json(Value::Array(observed.objects(*kind, namespace.as_ref(), labels))))
+            }
             Call::Exists(key) => Ok(Reading::Bool(matches!(observed.object(key), Lookup::Found(_)))),
             Call::Count { kind, namespace, labels, fields } => {
                 Ok(Reading::Int(observed.count(*kind, namespace.as_ref(), labels, fields)))
@@ -135,6 +148,7 @@ impl Call {
 pub fn usage(function: &str) -> &'static str {
     match function {
         "object" => r#"object("deployment/api") or object("shop/deployment/api")"#,
+        "objects" => r#"objects("databases") or objects("shop/pods", LABELS)"#,
         "exists" => r#"exists("pod/x") or exists("shop/pod/x")"#,
         "count" => r#"count("pods"), count("pods", LABELS) or count("pods", LABELS, FIELDS)"#,
         _ => r#"metric("workqueue_depth") or metric("workqueue_depth", {"name": "replicaset"})"#,
@@ -184,24 +198,56 @@ impl fmt::Display for NoReading {
 }
 
 fn parse_count(kind: &str, selectors: &[Argument], kinds: &Kinds) -> Result<Call, String> {
-    let (namespace, kind) = match kind.split_once('/') {
-        Some((namespace, kind)) => (Some(Name::new(namespace)), kind),
-        None => (None, kind),
-    };
-    let texts: Option<Vec<&str>> = selectors
-        .iter()
-        .map(|argument| match argument {
-            Argument::Text(text) => Some(text.as_str()),
-            Argument::Pairs(_) => None,
-        })
-        .collect();
-    let texts = texts.ok_or_else(|| format!("selectors are text: write {}", usage("count")))?;
+    let (namespace, kind_name) = split_namespace(kind);
+    let texts = selector_texts("count", selectors)?;
+    let counted = reference::kind(kind_name, kinds).map_err(|error| error.to_string())?;
+    let fields = texts.get(1).unwrap_or(&"");
     Ok(Call::Count {
+        kind: counted,
+        namespace,
+        labels: parse_labels(texts.first().unwrap_or(&""))?,
+        fields: parse_fields(fields, counted).map_err(|error| match error.starts_with("field label") {
+            true => format!("{error}; {}", filtered(kind, texts[0], fields)),
+            false => error,
+        })?,
+    })
+}
+
+fn parse_objects(kind: &str, selectors: &[Argument], kinds: &Kinds) -> Result<Call, String> {
+    let (namespace, kind) = split_namespace(kind);
+    let texts = selector_texts("objects", selectors)?;
+    Ok(Call::Objects {
         kind: reference::kind(kind, kinds).map_err(|error| error.to_string())?,
         namespace,
         labels: parse_labels(texts.first().unwrap_or(&""))?,
-        fields: parse_fields(texts.get(1).unwrap_or(&""))?,
     })
+}
+
+fn split_namespace(kind: &str) -> (Option<Name>, &str) {
+    kind.split_once('/').map_or((None, kind), |(namespace, kind)| (Some(Name::new(namespace)), kind))
+}
+
+fn selector_texts<'a>(function: &str, selectors: &'a [Argument]) -> Result<Vec<&'a str>, String> {
+    let text = |argument: &'a Argument| match argument {
+        Argument::Text(text) => Some(text.as_str()),
+        Argument::Pairs(_) => None,
+    };
+    let texts: Option<Vec<&str>> = selectors.iter().map(text).collect();
+    texts.ok_or_else(|| format!("selectors are text: write {}", usage(function)))
+}
+
+/// How to count by fields that no field selector knows.
+fn filtered(kind: &str, labels: &str, fields: &str) -> String {
+    let of = match labels {
+        "" => format!("{kind:?}"),
+        labels => format!("{kind:?}, {labels:?}"),
+    };
+    let term = |(field, value, negated): (&str, String, bool)| {
+        let operator = if negated { "!=" } else { "==" };
+        format!("o.{field} {operator} {value:?}")
+    };
+    let terms: Vec<String> = field_terms(fields).unwrap_or_default().into_iter().map(term).collect();
+    format!("what no field selector finds is filtered: size(objects({of}).filter(o, {}))", terms.join(" && "))
 }
 
 fn parse_object(text: &str, kinds: &Kinds) -> Result<Key, String> {
@@ -236,6 +282,16 @@ mod tests {
         assert!(wrong("count", &[text("pods"), Argument::Pairs(vec![])]).starts_with("selectors are text"));
         assert!(wrong("count", &[text("pods"), text("app in")]).contains("expected: '('"));
         assert!(wrong("count", &[text("pods"), text(""), text("spec.color=red")]).contains("not supported"));
+        // A node has no phase, and what every kind has can always be asked for.
+        assert_eq!(
+            wrong("count", &[text("shop/nodes"), text("a=b"), text("status.phase=Ready,metadata.name!=x")]),
+            "field label not supported: status.phase; what no field selector finds is filtered: size(objects(\
+             \"shop/nodes\", \"a=b\").filter(o, o.status.phase == \"Ready\" && o.metadata.name != \"x\"))"
+        );
+        assert!(Call::parse("count", &[text("nodes"), text(""), text("metadata.name!=x")], Kinds::BUILT_IN).is_ok());
+        assert!(
+            wrong("objects", &[text("pods"), text(""), text("a=b")]).starts_with("wrong arguments: write objects(")
+        );
         assert!(wrong("count", &[text("gizmos")]).starts_with("unknown kind `gizmos`"));
         assert!(wrong("metric", &[text("a"), text("b")]).starts_with("wrong arguments: write metric("));
     }

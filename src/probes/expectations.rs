@@ -58,7 +58,9 @@ impl Expectations {
     /// A condition does not compile.
     pub fn new(specs: &[Expectation], variant: &str, start: Time, kinds: &Kinds) -> Result<Expectations, String> {
         let mut watched = Vec::new();
-        for spec in specs.iter().filter(|spec| spec.only_in.as_deref().is_none_or(|only| only == variant)) {
+        for spec in
+            specs.iter().filter(|spec| spec.only_in.is_empty() || spec.only_in.iter().any(|only| only == variant))
+        {
             let condition =
                 Condition::compile(&spec.that, kinds).map_err(|error| format!("`{}`: {error}", spec.that))?;
             let (from, until) = match spec.when {
@@ -259,7 +261,7 @@ mod tests {
     }
 
     fn run_worlds(when: When, that: &str, world: &mut dyn FnMut(i64) -> Objects, changes: &[i64], end: i64) -> Verdict {
-        let spec = Expectation { when, that: that.to_string(), only_in: None };
+        let spec = Expectation { when, that: that.to_string(), only_in: Vec::new() };
         let mut expectations = Expectations::new(&[spec], "", START, Kinds::BUILT_IN).unwrap();
         for second in 0..=end {
             let now = START + s(second);
@@ -379,7 +381,7 @@ mod tests {
 
     #[test]
     fn deadlines_are_the_edges_of_the_windows() {
-        let spec = |when| Expectation { when, that: THREE.to_string(), only_in: None };
+        let spec = |when| Expectation { when, that: THREE.to_string(), only_in: Vec::new() };
         let specs = [spec(At(s(4))), spec(Within { from: s(2), within: s(6) })];
         let mut expectations = Expectations::new(&specs, "", START, Kinds::BUILT_IN).unwrap();
         let mut deadlines = Vec::new();
@@ -393,7 +395,7 @@ mod tests {
 
     #[test]
     fn it_is_evaluated_again_only_when_something_it_names_changed() {
-        let spec = Expectation { when: Eventually, that: THREE.to_string(), only_in: None };
+        let spec = Expectation { when: Eventually, that: THREE.to_string(), only_in: Vec::new() };
         let mut expectations = Expectations::new(&[spec], "", START, Kinds::BUILT_IN).unwrap();
         expectations.observe(START, &Changed::NOTHING, &Objects::pods(2));
         let mut nodes = Changed::NOTHING;
@@ -407,15 +409,16 @@ mod tests {
 
     #[test]
     fn variants_and_texts_that_do_not_compile() {
-        let spec = |that: &str, only_in: Option<&str>| Expectation {
+        let spec = |that: &str, only_in: &[&str]| Expectation {
             when: Always,
             that: that.to_string(),
-            only_in: only_in.map(String::from),
+            only_in: only_in.iter().map(ToString::to_string).collect(),
         };
-        let specs = [spec(THREE, None), spec(THREE, Some("relist"))];
-        assert_eq!(Expectations::new(&specs, "relist", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 2);
+        let specs = [spec(THREE, &[]), spec(THREE, &["relist"]), spec(THREE, &["replay", "relist"])];
+        assert_eq!(Expectations::new(&specs, "relist", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 3);
+        assert_eq!(Expectations::new(&specs, "replay", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 2);
         assert_eq!(Expectations::new(&specs, "base", START, Kinds::BUILT_IN).unwrap().verdicts().len(), 1);
-        let Err(error) = Expectations::new(&[spec("count()", None)], "", START, Kinds::BUILT_IN) else {
+        let Err(error) = Expectations::new(&[spec("count()", &[])], "", START, Kinds::BUILT_IN) else {
             panic!("it compiles")
         };
         assert!(error.starts_with("`count()`: count(): wrong arguments"), "{error}");

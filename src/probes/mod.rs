@@ -7,6 +7,7 @@ pub mod calls;
 pub mod condition;
 pub mod expectations;
 pub mod fault_condition;
+pub mod metric_table;
 pub mod metrics;
 pub mod observed;
 pub mod sample_grid;

@@ -10,6 +10,9 @@ pub trait Observed {
     /// The object as `kubectl get -o json` shows it.
     fn object(&self, key: &Key) -> Lookup;
 
+    /// The objects of a kind that carry the labels, in order of namespace and name; in all namespaces for `None`.
+    fn objects(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector) -> Vec<Value>;
+
     /// How many objects of a kind are selected; in all namespaces for `None`.
     fn count(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector, fields: &[FieldRequirement]) -> i64;
 
@@ -129,18 +132,24 @@ pub(super) mod tests {
             }
         }
 
-        fn count(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector, fields: &[FieldRequirement]) -> i64 {
+        fn objects(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector) -> Vec<Value> {
             let selected = |(key, value): &(&Key, &Value)| {
                 let pairs = value["metadata"]["labels"].as_object().into_iter().flatten();
                 let have: Labels =
                     pairs.map(|(key, value)| (Name::new(key), Name::new(value.as_str().unwrap()))).collect();
-                let phase = value["status"]["phase"].as_str().unwrap_or_default();
                 key.kind == kind
                     && namespace.is_none_or(|namespace| *namespace == key.namespace)
                     && labels.matches(&have)
-                    && fields.iter().all(|field| (field.value == phase) != field.negated)
             };
-            self.objects.iter().filter(selected).count() as i64
+            self.objects.iter().filter(selected).map(|(_, value)| value.clone()).collect()
+        }
+
+        fn count(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector, fields: &[FieldRequirement]) -> i64 {
+            let selected = |value: &&Value| {
+                let phase = value["status"]["phase"].as_str().unwrap_or_default();
+                fields.iter().all(|field| (field.value == phase) != field.negated)
+            };
+            self.objects(kind, namespace, labels).iter().filter(selected).count() as i64
         }
 
         fn metric(&self, name: &str, labels: &[(String, String)]) -> Result<f64, String> {

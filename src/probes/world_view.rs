@@ -1,5 +1,7 @@
 //! The observed state of a world: what `kubectl get` would answer from etcd at the end of an instant.
 
+use serde_json::Value;
+
 use crate::component::MetricSink;
 use crate::model::api::{FieldRequirement, ObjectSelector};
 use crate::model::{Key, Kind, Name, Object, Selector, Time};
@@ -25,6 +27,16 @@ impl Observed for WorldView<'_> {
             None if truth.ever_existed(key) => Lookup::Gone,
             None => Lookup::NeverExisted,
         }
+    }
+
+    fn objects(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector) -> Vec<Value> {
+        let is_meant = |object: &&Object| {
+            let meta = object.meta();
+            namespace.is_none_or(|namespace| meta.namespace == *namespace) && labels.matches(&meta.labels)
+        };
+        let mut objects: Vec<&Object> = self.world.api().truth().iter(kind).filter(is_meant).collect();
+        objects.sort_by_key(|object| object.key());
+        objects.into_iter().map(codec::encode).collect()
     }
 
     fn count(&self, kind: Kind, namespace: Option<&Name>, labels: &Selector, fields: &[FieldRequirement]) -> i64 {

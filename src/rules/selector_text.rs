@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::names::{is_label_value, is_qualified_name};
 use super::suggest;
 use crate::model::api::{Field, FieldRequirement};
-use crate::model::{Name, Operator, Requirement, Selector};
+use crate::model::{Kind, Name, Operator, Requirement, Selector};
 
 /// A requirement with the operator as it was written: `=` and `in` mean the same but print differently.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -327,14 +327,29 @@ const FIELDS: [(&str, Field); 9] = [
     ("spec.unschedulable", Field::SpecUnschedulable),
 ];
 
-/// The field selector of a text: `status.phase!=Running,spec.nodeName=n1`. A backslash takes `,`, `=` and itself literally.
+/// Whether objects of a kind can be selected by a field; custom resources have none but those of every kind.
+fn is_of(field: Field, kind: Kind) -> bool {
+    match field {
+        Field::MetadataName | Field::MetadataNamespace => true,
+        Field::SpecUnschedulable => kind == Kind::Node,
+        Field::SpecNodeName
+        | Field::StatusPhase
+        | Field::SpecSchedulerName
+        | Field::StatusPodIp
+        | Field::StatusNominatedNodeName
+        | Field::SpecRestartPolicy => kind == Kind::Pod,
+    }
+}
+
+/// The field selector of a text for a kind: `status.phase!=Running,spec.nodeName=n1`. A backslash takes `,`, `=` and itself
+/// literally.
 ///
 /// # Errors
-/// A term without operator, a bad escape, or a field that the simulated kinds do not have.
-pub fn parse_fields(text: &str) -> Result<Vec<FieldRequirement>, String> {
+/// A term without operator, a bad escape, or a field that objects of the kind cannot be selected by.
+pub fn parse_fields(text: &str, kind: Kind) -> Result<Vec<FieldRequirement>, String> {
     let requirement = |(field, value, negated): (&str, String, bool)| {
-        let known = FIELDS.iter().find(|(name, _)| *name == field);
-        let (_, field) = known.ok_or_else(|| unknown_field(field))?;
+        let known = FIELDS.iter().find(|(name, known)| *name == field && is_of(*known, kind));
+        let (_, field) = known.ok_or_else(|| unknown_field(field, kind))?;
         Ok(FieldRequirement { field: *field, value: Name::from(value), negated })
     };
     field_terms(text)?.into_iter().map(requirement).collect()
@@ -355,8 +370,9 @@ pub fn field_terms(text: &str) -> Result<Vec<(&str, String, bool)>, String> {
 }
 
 /// Upstream's words, with the field that may be meant.
-fn unknown_field(field: &str) -> String {
-    let near = suggest::did_you_mean(field, FIELDS.iter().map(|(name, _)| *name));
+fn unknown_field(field: &str, kind: Kind) -> String {
+    let own = FIELDS.iter().filter(|(name, known)| *name != field && is_of(*known, kind));
+    let near = suggest::did_you_mean(field, own.map(|(name, _)| *name));
     let help = near.map_or(String::new(), |help| format!(" ({help})"));
     format!("field label not supported: {field}{help}")
 }
@@ -459,17 +475,17 @@ mod tests {
 
     #[test]
     fn field_selectors() {
-        let parsed = parse_fields("spec.nodeName=n1,status.phase!=Running,").unwrap();
+        let parsed = parse_fields("spec.nodeName=n1,status.phase!=Running,", Kind::Pod).unwrap();
         assert_eq!(parsed.len(), 2);
         assert_eq!((parsed[0].field, parsed[0].value.as_str(), parsed[0].negated), (Field::SpecNodeName, "n1", false));
         assert_eq!(
             (parsed[1].field, parsed[1].value.as_str(), parsed[1].negated),
             (Field::StatusPhase, "Running", true)
         );
-        assert_eq!(parse_fields("metadata.name==a\\,b").unwrap()[0].value.as_str(), "a,b");
-        assert!(parse_fields("spec.nodeName").is_err());
-        assert!(parse_fields("spec.colour=red").is_err());
-        assert!(parse_fields("metadata.name=a\\b").is_err());
+        assert_eq!(parse_fields("metadata.name==a\\,b", Kind::Pod).unwrap()[0].value.as_str(), "a,b");
+        assert!(parse_fields("spec.nodeName", Kind::Pod).is_err());
+        assert!(parse_fields("spec.colour=red", Kind::Pod).is_err());
+        assert!(parse_fields("metadata.name=a\\b", Kind::Pod).is_err());
     }
 
     proptest! {
@@ -480,7 +496,7 @@ mod tests {
                 let printed = canonical(&terms);
                 prop_assert_eq!(canonical(&parse_terms(&printed).unwrap()), printed);
             }
-            let _ = parse_fields(&text);
+            let _ = parse_fields(&text, Kind::Pod);
         }
     }
 }

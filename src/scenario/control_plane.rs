@@ -20,6 +20,9 @@ use crate::sim::plan::{
     SchedulerPlan,
 };
 
+/// How the notice of an image of another version ends.
+const OTHER_VERSION: &str = " is simulated: set `kubernetesVersion` if that is not meant";
+
 /// The settings of all components.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllSettings {
@@ -99,6 +102,12 @@ impl World<'_> {
             let own = RefCell::new(Diagnostics::default());
             let root = Entry::root(&manifest.document, &own);
             let version = self.version();
+            if let Some(minor) = pod.minor.filter(|minor| *minor != version.minor())
+                && !notices.iter().any(|notice| notice.ends_with(OTHER_VERSION))
+            {
+                let (image, simulated) = (&manifest.object, version.as_str());
+                notices.push(format!("the image of {image} is v1.{minor}, {simulated}{OTHER_VERSION}"));
+            }
             let written_for = pod.minor.filter(|minor| *minor < version.minor());
             let settings = Reader { table, version, written_for, groups_notices: true }.read(pod.items(&root));
             let is_replica = sources.first().is_some_and(|first| first.settings == settings);

@@ -92,6 +92,7 @@ fn replicas_of_a_static_pod_have_the_same_flags() {
         [
             "--port of kube-scheduler is gone since 1.24 and has no effect",
             "Kubernetes 1.36 has no feature gate `TTLAfterFinished`",
+            "the image of kube-system/pod/a is v1.20, 1.36 is simulated: set `kubernetesVersion` if that is not meant",
             "kube-system/pod/a and 1 more: settings of kube-scheduler, which is no pod here and has 2 replicas, as there are pods",
         ]
     );
@@ -112,6 +113,22 @@ fn replicas_of_a_static_pod_have_the_same_flags() {
             "E0016 14:59 spec.containers[0].command[3]: Kubernetes 1.36 has no feature gate `TTLAfterFinished`",
         ]
     );
+}
+
+#[test]
+fn gates_that_no_followed_version_had_are_mistakes() {
+    let pod =
+        |gate: &str| static_pod("a", "kube-scheduler:v1.32.3", &format!("kube-scheduler, --feature-gates={gate}=true"));
+    assert_eq!(
+        read("no-gate", &[SCENARIO, &pod("SchedulerPopFromBackofQ")]).unwrap_err(),
+        ["E0016 14:31 spec.containers[0].command[1]: Kubernetes 1.36 has no feature gate `SchedulerPopFromBackofQ` \
+              (did you mean `SchedulerPopFromBackoffQ`?)"]
+    );
+    let notices = good("other-version", &[SCENARIO, &pod("SchedulerPopFromBackoffQ")]).notices;
+    assert!(notices[0].starts_with("the image of kube-system/pod/a is v1.32, 1.36 is simulated: set"), "{notices:?}");
+    let same = SCENARIO.replace("spec:\n", "spec:\n  kubernetesVersion: \"1.32\"\n");
+    let notices = good("same-version", &[&same, &static_pod("a", "kube-scheduler:v1.32.3", "kube-scheduler")]).notices;
+    assert!(notices.iter().all(|notice| !notice.contains("is simulated")), "{notices:?}");
 }
 
 #[test]

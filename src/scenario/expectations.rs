@@ -4,7 +4,7 @@ use super::diagnostic::Code;
 use super::entry::Entry;
 use super::schema::shape::Special;
 use crate::model::{Key, Span};
-use crate::probes::{Condition, metrics};
+use crate::probes::{Condition, metric_table, metrics};
 use crate::rules::{field_names, suggest};
 use crate::sim::plan::When;
 
@@ -21,15 +21,15 @@ pub struct ExpectationEntry {
     pub path_of_condition: String,
     /// The objects that the condition names.
     pub objects: Vec<Key>,
-    /// Path and name of the variant it is for.
-    pub only_in: Option<(String, String)>,
+    /// Paths and names of the variants it is for; empty for all.
+    pub only_in: Vec<(String, String)>,
 }
 
 /// Reads an expectation: `{at, that}`, `{from, within, that}`, `{until, that}`, `{always}`, `{never}`, `{eventually}`.
 pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
     let mut fields = entry.fields()?;
     fields.get("name").and_then(|name| super::file::label(&name));
-    let only_in = fields.get("in").and_then(|entry| Some((entry.path.clone(), entry.text()?.to_string())));
+    let only_in = fields.get("in").map(|entry| variants(&entry)).unwrap_or_default();
     let from = fields.get("from");
     let that = fields.get("that");
     let found = fields.one_of(&["at", "within", "until", "always", "never", "eventually"]);
@@ -73,17 +73,22 @@ pub fn read(entry: &Entry<'_>) -> Option<ExpectationEntry> {
     Some(ExpectationEntry { path: entry.path.clone(), when, that, path_of_condition, objects, only_in })
 }
 
+/// A variant, or a list of them.
+fn variants(entry: &Entry<'_>) -> Vec<(String, String)> {
+    let entries = if entry.value.is_array() { entry.items() } else { vec![entry.clone()] };
+    if entry.value.as_array().is_some_and(Vec::is_empty) {
+        entry.problem(Code::BadValue, "must name a variant", Some("leave it out for all variants".to_string()));
+    }
+    entries.iter().filter_map(|entry| Some((entry.path.clone(), entry.text()?.to_string()))).collect()
+}
+
 /// A condition that compiles.
 pub(super) fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
     entry.is_a(Special::Condition);
     let text = entry.text()?;
     match Condition::compile(text, &entry.known.kinds) {
         Ok(condition) => {
-            for name in condition.metrics().filter(|name| !metrics::NAMES.contains(name)) {
-                let help = suggest::did_you_mean(name, metrics::NAMES);
-                let help = help.unwrap_or_else(|| "docs/outputs.md lists the metrics".to_string());
-                entry.problem(Code::BadCondition, format!("unknown metric `{name}`"), Some(help));
-            }
+            condition.metrics().for_each(|(name, labels)| check_metric(entry, name, labels));
             for (key, path) in condition.paths() {
                 let Some((field, known)) = field_names::unknown(key.kind, &path) else { continue };
                 let help = suggest::help(&field, known.iter().copied());
@@ -99,6 +104,20 @@ pub(super) fn condition(entry: &Entry<'_>) -> Option<(String, Vec<Key>)> {
             entry.problem(Code::BadCondition, why, Some(help.into()));
             None
         }
+    }
+}
+
+/// Says when there is no such metric, or it has no such label.
+fn check_metric(entry: &Entry<'_>, name: &str, labels: &[(String, String)]) {
+    let Some(metric) = metric_table::find(name) else {
+        let help = suggest::did_you_mean(name, metrics::NAMES);
+        let help = help.unwrap_or_else(|| "docs/metrics.md lists the metrics".to_string());
+        entry.problem(Code::BadCondition, format!("unknown metric `{name}`"), Some(help));
+        return;
+    };
+    for (label, _) in labels.iter().filter(|(label, _)| !metric.labels.contains(&label.as_str())) {
+        let message = format!("the metric `{name}` has no label `{label}`");
+        entry.problem(Code::BadCondition, message, Some(metric_table::labels_of(metric)));
     }
 }
 

@@ -60,6 +60,7 @@ pub fn load_sweep(
         return Err(load::only_errors(problems));
     };
     sweep.replications = replications.unwrap_or(sweep.replications);
+    notices.extend(sweep.replaced(overrides.set.iter().map(|(path, _)| path.as_str())));
     let written = sweep::take_out(&mut input.scenario);
     let mut wrong = sweep.check_paths(&written, &input.manifests.list, &input.configs);
     if let Some((message, help)) = sweep::too_large(&sweep) {
@@ -75,8 +76,8 @@ pub fn load_sweep(
             if let Some(first) = plans.first() {
                 share_objects(&first.objects, &mut plan.objects);
             }
-            of_one_variant = plan.expectations.iter().filter(|expectation| expectation.only_in.is_some()).count();
-            plan.expectations.retain(|expectation| expectation.only_in.is_none());
+            of_one_variant = plan.expectations.iter().filter(|expectation| !expectation.only_in.is_empty()).count();
+            plan.expectations.retain(|expectation| expectation.only_in.is_empty());
             plans.push(plan);
         }
     } else {

@@ -191,9 +191,7 @@ impl World<'_> {
                 };
                 self.check_time(&entry.path, field, bound, last);
             }
-            if let Some((path, name)) = &entry.only_in
-                && !self.input.variants.contains(name)
-            {
+            for (path, name) in entry.only_in.iter().filter(|(_, name)| !self.input.variants.contains(name)) {
                 let help = match self.input.variants.is_empty() {
                     true => Some("the scenario has no `spec.variants`".to_string()),
                     false => suggest::help(name, self.input.variants.iter().map(String::as_str)),
@@ -206,7 +204,7 @@ impl World<'_> {
                 let (namespace, name) = (key.namespace.as_str().to_string(), key.name.as_str().to_string());
                 self.check_object(&entry.path_of_condition, &ObjectRef { kind: key.kind, namespace, name }, known);
             }
-            let only_in = entry.only_in.as_ref().map(|(_, name)| name.clone());
+            let only_in = entry.only_in.iter().map(|(_, name)| name.clone()).collect();
             expectations.push(Expectation { when: entry.when, that: entry.that.clone(), only_in });
         }
         expectations

@@ -72,7 +72,11 @@ pub fn apply(setting: &Setting, documents: Settable<'_>) -> Result<(), Box<Diagn
     };
     for locked in ["spec.variants", "spec.include"] {
         if is_below(path, locked) {
-            return Err(error((format!("`{locked}` cannot be set"), None)));
+            let help = match locked {
+                "spec.variants" => "write the variant into the file, or set in the scenario what it would change",
+                _ => "name the files on the command line, or in the scenario itself",
+            };
+            return Err(error((format!("`{locked}` cannot be set"), Some(help.to_string()))));
         }
     }
     let changed = set_in(&mut document.value, path, &setting.value).map_err(error)?;

@@ -149,6 +149,16 @@ impl Sweep {
         self.grid.iter().zip(self.indices(point)).map(setting).collect()
     }
 
+    /// What is said of settings of the command line that every point replaces.
+    pub(super) fn replaced<'a>(&'a self, settings: impl Iterator<Item = &'a str>) -> impl Iterator<Item = String> {
+        let is_varied = |path: &&str| {
+            let path = set::full(path);
+            self.grid.iter().any(|axis| set::is_below(&path, &set::full(&axis.path)))
+        };
+        let said = |path| format!("--set {path}: the grid varies it, and its values take the place of this one");
+        settings.filter(is_varied).map(said)
+    }
+
     /// Paths that lead nowhere, each at its own place.
     pub(super) fn check_paths(&self, scenario: &Document, manifests: &[Manifest], configs: &[Document]) -> Diagnostics {
         let mut problems = Diagnostics::default();
@@ -259,7 +269,13 @@ fn grid(entry: &Entry<'_>) -> Option<Vec<Axis>> {
 fn axis(path: &str, entry: &Entry<'_>) -> Option<Axis> {
     let Some(values) = entry.value.as_array().filter(|values| !values.is_empty()) else {
         let message = format!("must be a list with at least one value, not {}", shown_list(entry.value));
-        entry.problem(Code::BadValue, message, None);
+        // A path without brackets is taken apart at its dots.
+        let help = entry.value.is_object().then(|| {
+            format!(
+                "a path is one key of the grid; on the command line: --set 'spec.sweep.grid[\"{path}.REST\"]=[1, 2]'"
+            )
+        });
+        entry.problem(Code::BadValue, message, help);
         return None;
     };
     let mut is_fine = true;

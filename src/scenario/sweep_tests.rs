@@ -233,3 +233,36 @@ fn settings_read_back_as_their_values() {
     let expected = ["200ms", "\"5\"", "5", "{\"a\":[1,\"b\"]}"].map(|text| ("spec.x".to_string(), text.to_string()));
     assert_eq!(written, expected);
 }
+
+#[test]
+fn settings_that_the_grid_replaces_are_told() {
+    let path = "spec.controlPlane.controllerManager.reconcileTime";
+    let files = file("replaced", &format!("  sweep:\n    grid:\n      {path}.replicaset: [1ms, 2ms]"));
+    let set = |path: &str| Overrides { set: vec![(path.to_string(), "5ms".to_string())], ..Overrides::default() };
+    let notices = |path: &str| {
+        let mut notices = load_sweep(&files, &set(path), None).unwrap().notices;
+        notices.retain(|notice| notice.starts_with("--set"));
+        notices
+    };
+    // `spec.` may be left out.
+    assert_eq!(
+        notices("controlPlane.controllerManager.reconcileTime.replicaset"),
+        [
+            "--set controlPlane.controllerManager.reconcileTime.replicaset: the grid varies it, and its values take the place \
+          of this one"
+        ]
+    );
+    assert_eq!(notices(&format!("{path}.deployment")), [""; 0]);
+    let problems = load(&files, &set("spec.variants[0].name")).unwrap_err();
+    let help = problems.iter().find_map(|problem| problem.help.clone()).unwrap_or_default();
+    assert!(help.starts_with("write the variant into the file"), "{help}");
+}
+
+#[test]
+fn a_path_that_was_taken_apart_at_its_dots_is_explained() {
+    let found = problems("dots", "  sweep: {grid: {spec: {seed: [1, 2]}}}");
+    let (code, line, message, help) = &found[0];
+    assert_eq!((code.as_str(), *line), ("E0005", 5));
+    assert!(message.starts_with("must be a list with at least one value"), "{message}");
+    assert!(help.starts_with("a path is one key of the grid; on the command line: --set"), "{help}");
+}

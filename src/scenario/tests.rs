@@ -356,6 +356,22 @@ fn slips_in_names_are_guessed() {
         ],
     );
     check(
+        "labels",
+        "  expect:\n  - {never: 'metric(\"workqueue_depth\", {\"controller\": \"replicaset\"}) > 1.0'}\n  - {never: 'metric(\"etcd_size\") > 1.0'}\n",
+        &[
+            "E0014 5:13 spec.expect[0].never: the metric `workqueue_depth` has no label `controller` (workqueue_depth has name)",
+            "E0014 6:13 spec.expect[1].never: unknown metric `etcd_size` (docs/metrics.md lists the metrics)",
+        ],
+    );
+    check(
+        "in",
+        "  expect: [{never: 'false', in: [late, lat]}, {never: 'false', in: []}]\n  variants: [{name: late}]\n",
+        &[
+            "E0012 4:40 spec.expect[0].in[1]: no variant is named `lat` (did you mean `late`?)",
+            "E0005 4:68 spec.expect[1].in: must name a variant (leave it out for all variants)",
+        ],
+    );
+    check(
         "fields",
         "  expect:\n  - {never: 'object(\"node/node-1\").status.capacty.cpu == \"1\"'}\n  - {never: 'has(object(\"pod/p\").status.phas)'}\n",
         &[

@@ -3,6 +3,9 @@ use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
 use crate::model::api::{ApiError, Reason};
 use crate::model::{Answer, Record, RecordId, Rv, Uid};
 use crate::scheduler::cache::testing::{bound, node, pod_with, sized_node};
+use crate::scheduler::framework::config::{PluginArgs, PluginSet, Point};
+use crate::scheduler::framework::registry::{optional, registry};
+use crate::scheduler::framework::{Permit, Plugin, ProfileConfig, Status, WaitingPod};
 
 struct Nothing;
 
@@ -44,6 +47,10 @@ impl Rig {
             version: Version::V1_36,
             explain: None,
         });
+        Rig::of(scheduler)
+    }
+
+    fn of(scheduler: Scheduler) -> Rig {
         let mut informers = Informers::new();
         for watch in scheduler.watches() {
             informers.ensure(watch.kind, &watch.selector);
@@ -346,4 +353,117 @@ fn the_loop_waits_while_the_status_patch_is_sent_again() {
     rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
     // Now q's cycle runs.
     assert!(rig.scheduler.reports.is_empty() && rig.scheduler.cycle.is_some());
+}
+
+/// Two pods must be there before either is bound; binding takes preparation.
+struct Pairs {
+    reserved: std::cell::RefCell<Vec<String>>,
+}
+
+impl Plugin for Pairs {
+    fn name(&self) -> &'static str {
+        "Pairs"
+    }
+
+    fn reserve(&self, pod: &PodInfo, _node: &Name) -> Result<(), Status> {
+        self.reserved.borrow_mut().push(pod.pod.meta.name.to_string());
+        match pod.pod.meta.name.as_str() {
+            "odd" => Err(Status::unschedulable("no pair for odd")),
+            _ => Ok(()),
+        }
+    }
+
+    fn unreserve(&self, pod: &PodInfo, _node: &Name) {
+        self.reserved.borrow_mut().retain(|name| *name != *pod.pod.meta.name.as_str());
+    }
+
+    fn permit(&self, _pod: &PodInfo, _node: &Name, waiting: &[WaitingPod<'_>]) -> Permit {
+        match waiting {
+            [] => Permit::Wait(Span::from_seconds(30)),
+            others => Permit::AllowWith(others.iter().map(|other| other.pod.pod.meta.uid.clone()).collect()),
+        }
+    }
+
+    fn pre_bind(&self, _pod: &PodInfo, _node: &Name) -> Result<Span, Status> {
+        Ok(Span::from_milliseconds(500))
+    }
+}
+
+/// A scheduler with the plugin above, and a node for all pods.
+fn pairs() -> Rig {
+    let rig = Rig::new(true);
+    let set = PluginSet { enabled: vec![("Pairs".into(), 0)], disabled: Vec::new() };
+    let config = ProfileConfig { sets: vec![(Point::MultiPoint, set)], ..ProfileConfig::default() };
+    let mut plugins = registry(Version::V1_36, &PluginArgs::default());
+    plugins.push(optional(Pairs { reserved: Default::default() }));
+    let profile = Rc::new(config.assemble(plugins));
+    let mut rig = Rig::of(Scheduler::with_profiles(rig.scheduler.settings, profile.into()));
+    rig.put(node("a"));
+    rig.send(Input::Start);
+    rig
+}
+
+#[test]
+fn a_pod_waits_for_its_permit_and_pre_bind_takes_time() {
+    let mut rig = pairs();
+    rig.put(pod_with("p", 100, 0));
+    rig.end_cycle(1_001);
+    assert_eq!(rig.actions(), ["schedule attempt 1 <- 3", "assume on a <- 1000"]);
+    assert!(!rig.scheduler.is_idle() && rig.sent().is_empty());
+    rig.put(pod_with("q", 100, 0));
+    rig.end_cycle(1_001);
+    // Both have their permits, and prepare for 500 ms.
+    assert!(rig.sent().is_empty());
+    rig.now += Span::from_milliseconds(500);
+    let tokens: Vec<u64> = rig.scheduler.bindings.keys().copied().collect();
+    tokens.iter().for_each(|token| rig.send(Input::Timer { token: *token }));
+    assert_eq!(rig.sent(), ["bind p to a #4", "bind q to a #5"]);
+}
+
+#[test]
+fn a_permit_that_does_not_come_gives_the_room_back() {
+    let mut rig = pairs();
+    rig.put(pod_with("p", 100, 0));
+    rig.end_cycle(1_001);
+    rig.sent();
+    rig.now += Span::from_seconds(30);
+    rig.send(Input::Timer { token: FIRST_TOKEN });
+    let message = "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Pairs.";
+    assert_eq!(rig.sent(), [format!("event FailedScheduling: {message}"), format!("patch Unschedulable: {message}")]);
+    let found =
+        rig.scheduler.queue.find(&pod_key("p")).map(|(place, queued)| (place, queued.unschedulable_plugins.clone()));
+    assert_eq!(found, Some((Place::Unschedulable, vec!["Pairs"])));
+    assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
+}
+
+#[test]
+fn a_reservation_that_fails_is_a_rejection() {
+    let mut rig = pairs();
+    rig.put(pod_with("odd", 100, 0));
+    rig.end_cycle(1_001);
+    let sent = rig.sent();
+    assert_eq!(sent[0], "event FailedScheduling: 0/1 nodes are available: 1 no pair for odd.");
+    assert!(!rig.scheduler.cache.is_assumed(&"default/odd".into()));
+}
+
+#[test]
+fn the_end_of_a_nomination_wakes_who_is_no_more_important() {
+    for (priority, wakes) in [(0, true), (5, true), (6, false)] {
+        let mut rig = Rig::new(true);
+        rig.put(sized_node("a", 100, 0));
+        rig.send(Input::Start);
+        let mut waits = pod_with("waits", 200, 0);
+        Rc::make_mut(&mut waits.spec).priority = priority;
+        // Too large even for the empty node, and yet any deletion wakes it.
+        rig.put(waits);
+        rig.end_cycle(1_001);
+        let mut promised = pod_with("promised", 200, 0);
+        Rc::make_mut(&mut promised.spec).priority = 5;
+        promised.status.nominated_node_name = "a".into();
+        rig.put(promised);
+        assert_eq!(rig.scheduler.queue.backoff_len() + rig.scheduler.queue.active_len(), 1);
+        rig.delete(&pod_key("promised"));
+        let woken = rig.scheduler.queue.backoff_len() + rig.scheduler.queue.active_len();
+        assert_eq!(woken == 1, wakes, "priority {priority}");
+    }
 }

@@ -309,7 +309,7 @@ mod tests {
                 ),
             ]
         );
-        assert_eq!(attempt.score_plugins.len(), 4);
-        assert_eq!(attempt.scores[0].scores.len(), 4);
+        assert_eq!(attempt.score_plugins.len(), 5);
+        assert_eq!(attempt.scores[0].scores.len(), 5);
     }
 }

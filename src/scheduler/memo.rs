@@ -1,7 +1,7 @@
 //! What was found out about nodes for earlier pods and still holds: verdicts of filters and raw scores.
 //!
 //! Most plugins say of a node what follows from the pod and from that node alone ([`DependsOn`]). For pods that are alike in what
-//! such a plugin reads, its answer is kept in a [`Table`] together with the node's generation, and only nodes that changed
+//! such a plugin reads, its answer is kept in a `Table` together with the node's generation, and only nodes that changed
 //! since are asked again: after a pod was placed, one. There are two sorts of tables, since pods that are all different
 //! still are mostly alike in what they want of node objects. What needs the whole cluster is asked each time.
 //!

@@ -485,8 +485,8 @@ pub struct Expectation {
     pub when: When,
     /// A CEL condition over the observed state.
     pub that: String,
-    /// For one variant only.
-    pub only_in: Option<String>,
+    /// For these variants only; for all if empty.
+    pub only_in: Vec<String>,
 }
 
 /// When an expectation is judged. Times count from the start.

@@ -7,6 +7,7 @@
 mod common;
 mod elections;
 mod leaders;
+mod metrics;
 mod operators;
 mod queues;
 mod spares;

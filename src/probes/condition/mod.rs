@@ -113,7 +113,7 @@ impl Condition {
     pub fn objects(&self) -> impl Iterator<Item = &Key> {
         self.calls.iter().filter_map(|(call, _)| match call {
             Call::Object(key) | Call::Exists(key) => Some(key),
-            Call::Count { .. } | Call::Metric { .. } => None,
+            Call::Objects { .. } | Call::Count { .. } | Call::Metric { .. } => None,
         })
     }
 
@@ -129,10 +129,10 @@ impl Condition {
         })
     }
 
-    /// The metrics that it names.
-    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+    /// The metrics that it names, each with the labels its series must carry.
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, &[(String, String)])> {
         self.calls.iter().filter_map(|(call, _)| match call {
-            Call::Metric { name, .. } => Some(name.as_str()),
+            Call::Metric { name, labels } => Some((name.as_str(), labels.as_slice())),
             _ => None,
         })
     }
@@ -294,6 +294,8 @@ mod tests {
             // Three pods, one label pair, phase Running.
             r#"count("pods") == 3 && count("pods", "app=api") == 3 && count("pods", "app=b") == 0"#,
             r#"count("pods", "app=api", "status.phase=Running") >= 3 && count("pods", "", "status.phase!=Running") == 0"#,
+            r#"size(objects("pods").filter(pod, pod.status.phase == "Running")) == 3 && objects("shop/pods").size() == 0"#,
+            r#"objects("pods", "app=api").all(pod, has(pod.status) && !has(pod.status.reason)) && objects("pods", "app=b") == []"#,
             r#"count("shop/pods") == 0 && count("default/pods") == 3"#,
             // 2 + 3 over both series.
             r#"metric("depth") == 5.0 && metric("depth", {"name": "replicaset"}) == 2.0"#,
@@ -346,6 +348,10 @@ mod tests {
             ),
             (r#"objct("deployment/api").spec == 1"#, "unknown function `objct` (did you mean `object`?)"),
             (r#"["a"].all(x, exists("pod/" + x))"#, "arguments of exists() must be written out"),
+            (
+                r#"count("nodes", "", "status.phase=Ready") == 3"#,
+                "count(\"nodes\", \"\", \"status.phase=Ready\"): field label not supported: status.phase; what no field",
+            ),
             (r#"pods > 3"#, "unknown name `pods`"),
             (r#"[1].all(x, x > y)"#, "unknown name `y`"),
             (r#""a".matches("a.*")"#, "unknown function `matches`"),
@@ -362,6 +368,7 @@ mod tests {
         let pods = references(r#"count("pods") == 3 || exists("node/a")"#);
         assert!(pods.kinds.contains(Kind::Pod) && pods.kinds.contains(Kind::Node));
         assert!(!pods.kinds.contains(Kind::Deployment) && !pods.metrics);
+        assert!(references(r#"objects("nodes") == []"#).kinds.contains(Kind::Node));
         assert_eq!(references(r#"metric("depth") == 0.0"#), Changed { metrics: true, ..Changed::NOTHING });
     }
 

@@ -144,7 +144,7 @@ impl Rewriter<'_> {
         if self.bound.iter().any(|bound| bound == name) || CEL_NAMES.contains(&name) || name.starts_with(CALL_PREFIX) {
             return Ok(());
         }
-        Err(format!("unknown name `{name}`: a condition asks with object(), exists(), count() and metric()"))
+        Err(format!("unknown name `{name}`: a condition asks with object(), objects(), exists(), count() and metric()"))
     }
 }
 

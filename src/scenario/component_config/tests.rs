@@ -171,9 +171,9 @@ fn what_a_scheduler_file_asks_in_vain_is_named() {
         "f:5:87 profiles[0].plugins.multiPoint.disabled[0].name: plugin VolumeZone disabled for multiPoint: it is not \
          simulated, so that nothing changes",
         "f:6:25 profiles[0].pluginConfig[0].name: kube-scheduler has no plugin NodeNumber: its arguments are left out",
-        "f:6:58 profiles[0].pluginConfig[1].name: arguments of the plugin VolumeBinding are not simulated yet: its \
+        "f:6:61 profiles[0].pluginConfig[1].name: arguments of the plugin VolumeBinding are not simulated yet: its \
          defaults hold",
-        "f:4:1 profiles: no profile is called default-scheduler: pods that name no scheduler stay Pending",
+        "f:4:3 profiles: no profile is called default-scheduler: pods that name no scheduler stay Pending",
     ];
     assert_eq!(notices(SCHEDULER, text), told);
     // The real binary reads no old version: a notice.
@@ -182,8 +182,7 @@ fn what_a_scheduler_file_asks_in_vain_is_named() {
     let of_old = notices(&old, text);
     assert_eq!(
         of_old[0],
-        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29: it is taken for \
-         kubescheduler.config.k8s.io/v1"
+        "f:1:13 apiVersion: kubescheduler.config.k8s.io/v1beta3 is read no more since Kubernetes 1.29: it is taken for v1"
     );
     assert_eq!(of_old[1..], told);
     // What kube-scheduler would not start with.

@@ -60,6 +60,9 @@ impl FlagTable {
     }
 }
 
+/// The oldest minor version all of whose feature gates are known here.
+const OLDEST_KNOWN: u8 = 32;
+
 /// How a list of flags is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
@@ -211,8 +214,10 @@ impl Reader {
         for remark in remarks {
             match remark {
                 Remark::WithoutEffect(message) => notice(item, message),
-                // Gates of old versions went when their features were settled.
-                Remark::Unknown(message, _) if self.written_for.is_some() => notice(item, message),
+                // Gates of old versions went when their features were settled; those of versions that are followed are known.
+                Remark::Unknown(message, _) if self.written_for.is_some_and(|minor| minor < OLDEST_KNOWN) => {
+                    notice(item, message);
+                }
                 Remark::Unknown(message, help) | Remark::Wrong(message, help) => {
                     item.problem(Code::BadFlag, message, help)
                 }

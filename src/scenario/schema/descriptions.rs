@@ -544,7 +544,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("spec.faults[].slowRequests.count", "At most this many are struck."),
     ("spec.faults[].slowRequests.probability", "Each of them is struck with this probability."),
     ("spec.faults[].respond.code", "HTTP code of the answer."),
-    ("spec.faults[].respond.retryAfter", "`Retry-After` of the answer, in whole seconds."),
+    ("spec.faults[].respond.retryAfter", "`Retry-After` of the answer, a duration of whole seconds."),
     ("spec.faults[].respond.message", "Text of the answer; the server's own words if left out."),
     (
         "spec.faults[].loseReplies.timeout",
@@ -606,7 +606,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("spec.expect", "What you want to know. An expectation that is not met gives exit code 1."),
     ("spec.expect[].name", "Lets `set` address the expectation."),
-    ("spec.expect[].in", "Judge this variant only."),
+    ("spec.expect[].in", "Judge this variant only, or these."),
     ("spec.expect[].from", "With `within`: start of the window; the start of the run if left out."),
     ("spec.expect[].that", "The condition, with `at`, `within` and `until`."),
     ("spec.expect[].at", "The condition holds at this instant."),

@@ -149,6 +149,7 @@ spec:
   - {at: 1m, clock: {of: kube-scheduler/leader, step: -1h, rate: 1.5, monotonic: false}}
   expect:
   - {name: down, in: relist, at: 3m, that: "true"}
+  - {in: [base, relist], at: 4m, that: "true"}
   - {from: 3m, within: 8m, that: "true"}
   - {until: 3m, that: "true"}
   - {always: "true"}

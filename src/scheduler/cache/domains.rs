@@ -45,6 +45,11 @@ impl Domains {
         self.values.get_index(domain).expect("a number that `of` gave").0
     }
 
+    /// The number of the domain with this value, if some node was ever in it.
+    pub fn find(&self, value: &Name) -> Option<usize> {
+        self.values.get_index_of(value)
+    }
+
     pub(super) fn is_fresh(&self, snapshot: &Snapshot<'_>) -> bool {
         self.as_of == snapshot.generations().last_object()
     }

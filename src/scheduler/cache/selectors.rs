@@ -66,6 +66,11 @@ impl Selectors {
         self.namespaces.get(name)
     }
 
+    /// The namespaces whose labels a selector matches, of those that are known.
+    pub fn namespaces_matching(&self, selector: &Selector) -> impl Iterator<Item = &Name> {
+        self.namespaces.iter().filter(|(_, labels)| selector.matches(labels)).map(|(name, _)| name)
+    }
+
     /// The pods that the Services and the owner of a pod select all together; without any, `None`.
     ///
     /// Upstream: `DefaultSelector` of helper/spread.go: labels of matching Services, merged, and the owner's requirements.

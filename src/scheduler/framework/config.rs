@@ -218,3 +218,55 @@ impl ProfileConfig {
         Some(Registered { plugin, weight, by_default: one.by_default })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::registry::optional;
+    use super::*;
+
+    struct Own;
+
+    impl Plugin for Own {
+        fn name(&self) -> &'static str {
+            "Own"
+        }
+    }
+
+    fn set(enabled: &[(&str, i64)], disabled: &[&str]) -> PluginSet {
+        PluginSet {
+            enabled: enabled.iter().map(|(name, weight)| ((*name).to_string(), *weight)).collect(),
+            disabled: disabled.iter().map(|name| (*name).to_string()).collect(),
+        }
+    }
+
+    fn profile(sets: &[(Point, PluginSet)]) -> Vec<(&'static str, i64)> {
+        let config = ProfileConfig { sets: sets.to_vec(), ..ProfileConfig::default() };
+        let mut plugins = registry(Version::V1_36, &config.args);
+        plugins.push(optional(Own));
+        let profile = config.assemble(plugins);
+        profile.plugins.iter().map(|one| (one.plugin.name(), one.weight)).collect()
+    }
+
+    #[test]
+    fn files_choose_plugins_and_weights() {
+        let default = profile(&[]);
+        assert!(default.contains(&(names::TAINT_TOLERATION, 3)) && !default.contains(&("Own", 1)));
+        // A plugin of one's own joins at the end; without a weight it has 1.
+        let own = profile(&[(Point::MultiPoint, set(&[("Own", 0)], &[]))]);
+        assert_eq!((own.len(), own.last()), (default.len() + 1, Some(&("Own", 1))));
+        // Nothing but what is named; a point of its own has its own weight.
+        let few = [
+            (Point::MultiPoint, set(&[(names::NODE_AFFINITY, 4), (names::NODE_NAME, 0)], &["*"])),
+            (Point::Score, set(&[(names::NODE_AFFINITY, 7)], &[])),
+        ];
+        assert_eq!(profile(&few), [(names::NODE_AFFINITY, 7), (names::NODE_NAME, 1)]);
+        // Disabled for scores alone the plugin stays, elsewhere.
+        let silent = ProfileConfig {
+            sets: vec![(Point::Score, set(&[], &[names::NODE_RESOURCES_FIT]))],
+            ..ProfileConfig::default()
+        };
+        assert!(silent.enables(Point::Filter, names::NODE_RESOURCES_FIT, true));
+        assert!(!silent.enables(Point::Score, names::NODE_RESOURCES_FIT, true));
+        assert_eq!(silent.problem(), None);
+    }
+}

@@ -65,6 +65,9 @@ struct Local {
 
 impl Score for Local {
     fn score(&self, snapshot: &Snapshot<'_>, nodes: &[NodeIndex], scores: &mut [i64]) {
+        if self.images.is_empty() {
+            return scores.fill(priority(0, self.containers));
+        }
         for (node, score) in nodes.iter().zip(scores) {
             let has = |name: &Name| {
                 let is_it = |image: &NodeImage| image.names.contains(name);

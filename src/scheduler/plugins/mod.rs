@@ -16,7 +16,6 @@ pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod taint_toleration;
-pub mod tally;
 
 pub use image_locality::ImageLocality;
 pub use inter_pod_affinity::InterPodAffinity;

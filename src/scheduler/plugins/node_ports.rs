@@ -4,7 +4,9 @@
 //! pkg/scheduler/framework/types.go, v1.36.
 
 use crate::scheduler::cache::{NodeIndex, Snapshot};
-use crate::scheduler::framework::{ClusterEvent, Filter, HostPort, Plugin, PodInfo, PreFilterResult, Status, names};
+use crate::scheduler::framework::{
+    ClusterEvent, DependsOn, Filter, HostPort, Plugin, PodInfo, PreFilterResult, Status, names,
+};
 
 /// Why a node is rejected.
 pub const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
@@ -17,6 +19,10 @@ pub struct NodePorts;
 impl Plugin for NodePorts {
     fn name(&self) -> &'static str {
         names::NODE_PORTS
+    }
+
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::NodeAndPods
     }
 
     fn pre_filter<'a>(&'a self, pod: &'a PodInfo, _snapshot: &Snapshot<'_>) -> PreFilterResult<'a> {

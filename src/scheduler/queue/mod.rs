@@ -12,3 +12,6 @@ pub mod unschedulable;
 pub use backoff::BackoffSettings;
 pub use nominator::Nominator;
 pub use queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};
+
+#[cfg(test)]
+mod wakeup_tests;

@@ -2,11 +2,11 @@
 //!
 //! Upstream: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, v1.36.
 
-use super::{all_own_match, others_term_matches, own_term_matches, value};
-use crate::model::{Name, Node, Pod, PodAffinityTerm};
+use super::places::{Places, amounts, meant_by};
+use super::{all_own_match, others_term_matches, own_term_matches};
+use crate::model::{Pod, PodAffinityTerm};
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::{Filter, ForkedFilter, PodInfo, Status};
-use crate::scheduler::plugins::tally::Tally;
 
 /// Why a node is rejected that is not near the pods it should be near.
 pub const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
@@ -14,35 +14,6 @@ pub const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
 pub const REASON_ANTI_AFFINITY: &str = "node(s) didn't match pod anti-affinity rules";
 /// Why a node is rejected that is near a pod which does not want this one.
 pub const REASON_EXISTING: &str = "node(s) didn't satisfy existing pods anti-affinity rules";
-
-/// Pods by node label and its value.
-#[derive(Clone, Default)]
-struct Places(Vec<(Name, Tally)>);
-
-impl Places {
-    fn get(&self, term: &PodAffinityTerm, value: &Name) -> i64 {
-        self.0.iter().find(|(key, _)| *key == term.topology_key).map_or(0, |(_, tally)| tally.get(value))
-    }
-
-    /// Counts pods at the node's place; nothing where the node has no such label.
-    fn add(&mut self, term: &PodAffinityTerm, node: &Node, pods: i64) {
-        let Some(value) = value(node, term) else { return };
-        let at = self.0.iter().position(|(key, _)| *key == term.topology_key).unwrap_or_else(|| {
-            self.0.push((term.topology_key.clone(), Tally::default()));
-            self.0.len() - 1
-        });
-        self.0[at].1.add(value, pods);
-    }
-
-    fn has_pods(&self) -> bool {
-        self.0.iter().any(|(_, tally)| tally.has_pods())
-    }
-
-    /// Whether there are pods at any place of the node.
-    fn holds(&self, node: &Node) -> bool {
-        self.0.iter().any(|(key, tally)| node.meta.labels.get(key).is_some_and(|value| tally.get(value) > 0))
-    }
-}
 
 /// The filter, or its copy in a dry run.
 #[derive(Clone)]
@@ -56,6 +27,8 @@ pub struct Rules<'a> {
     apart: Places,
     /// Pods with an anti-affinity term that matches the pod.
     existing: Places,
+    /// Whether the affinity terms mean no pod but the pod itself.
+    is_first: bool,
 }
 
 impl<'a> Rules<'a> {
@@ -68,69 +41,96 @@ impl<'a> Rules<'a> {
             near: Places::default(),
             apart: Places::default(),
             existing: Places::default(),
+            is_first: false,
         };
+        rules.count_existing(snapshot);
         let asks_for_nothing = rules.affinity.is_empty() && rules.anti_affinity.is_empty();
-        for index in snapshot.nodes() {
-            let node = snapshot.node(*index);
-            for info in snapshot.pods(*index) {
-                if !asks_for_nothing || !info.pod.spec.pod_anti_affinity.required.is_empty() {
-                    rules.change(snapshot, &info.pod, node, 1);
-                }
-            }
-        }
-        if asks_for_nothing && !rules.existing.has_pods() {
+        if asks_for_nothing && !rules.existing.any_positive() {
             return None;
         }
+        rules.count_own(snapshot);
+        rules.is_first = rules.finds_no_other(snapshot);
         Some(rules)
     }
 
-    fn change(&mut self, snapshot: &Snapshot<'_>, other: &Pod, node: &Node, pods: i64) {
+    /// Counts the pods that do not want this one.
+    fn count_existing(&mut self, snapshot: &Snapshot<'_>) {
+        let namespace = snapshot.selectors().namespace_labels(&self.pod.meta.namespace);
+        for group in snapshot.affinity_groups().iter() {
+            let other = group.sample();
+            for term in &other.spec.pod_anti_affinity.required {
+                if others_term_matches(term, other, self.pod, namespace) {
+                    self.existing.add_all(&term.topology_key, snapshot, group.nodes());
+                }
+            }
+        }
+    }
+
+    /// Counts the pods that the pod's terms mean.
+    fn count_own(&mut self, snapshot: &Snapshot<'_>) {
+        let meant = |term| meant_by(term, self.pod, snapshot.selectors());
+        if let Some(sets) = self.affinity.iter().map(meant).collect::<Option<Vec<_>>>() {
+            for term in self.affinity {
+                self.near.add_all(&term.topology_key, snapshot, amounts(&sets, snapshot));
+            }
+        }
+        for term in self.anti_affinity {
+            if let Some(set) = meant(term) {
+                self.apart.add_all(&term.topology_key, snapshot, amounts(&[set], snapshot));
+            }
+        }
+    }
+
+    fn finds_no_other(&self, snapshot: &Snapshot<'_>) -> bool {
+        all_own_match(self.affinity, self.pod, self.pod, snapshot.selectors()) && !self.near.any_positive()
+    }
+
+    fn change(&mut self, snapshot: &Snapshot<'_>, other: &Pod, node: NodeIndex, pods: i64) {
         let selectors = snapshot.selectors();
         let namespace = selectors.namespace_labels(&self.pod.meta.namespace);
         for term in &other.spec.pod_anti_affinity.required {
             if others_term_matches(term, other, self.pod, namespace) {
-                self.existing.add(term, node, pods);
+                self.existing.add(&term.topology_key, snapshot, node, pods);
             }
         }
         if all_own_match(self.affinity, self.pod, other, selectors) {
-            self.affinity.iter().for_each(|term| self.near.add(term, node, pods));
+            self.affinity.iter().for_each(|term| self.near.add(&term.topology_key, snapshot, node, pods));
+            self.is_first = self.finds_no_other(snapshot);
         }
         for term in self.anti_affinity {
             if own_term_matches(term, self.pod, other, selectors) {
-                self.apart.add(term, node, pods);
+                self.apart.add(&term.topology_key, snapshot, node, pods);
             }
         }
     }
 
     /// Whether the node is near pods of every affinity term. The first pod of a group that wants to be near its own kind goes
     /// anywhere where it could be found.
-    fn is_near(&self, snapshot: &Snapshot<'_>, node: &Node) -> bool {
+    fn is_near(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> bool {
         let mut pods_exist = true;
         for term in self.affinity {
-            let Some(value) = value(node, term) else { return false };
-            pods_exist &= self.near.get(term, value) > 0;
+            if snapshot.node(node).meta.labels.get(&term.topology_key).is_none() {
+                return false;
+            }
+            pods_exist &= self.near.get(&term.topology_key, node) > 0;
         }
-        let is_first =
-            || !self.near.has_pods() && all_own_match(self.affinity, self.pod, self.pod, snapshot.selectors());
-        pods_exist || is_first()
+        pods_exist || self.is_first
     }
 
-    fn is_apart(&self, node: &Node) -> bool {
-        let is_apart = |term| value(node, term).is_none_or(|value| self.apart.get(term, value) <= 0);
-        self.anti_affinity.iter().all(is_apart)
+    fn is_apart(&self, node: NodeIndex) -> bool {
+        self.anti_affinity.iter().all(|term| self.apart.get(&term.topology_key, node) <= 0)
     }
 }
 
 impl Filter for Rules<'_> {
     fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
-        let node = snapshot.node(node);
         if !self.is_near(snapshot, node) {
             return Err(Status::unresolvable(REASON_AFFINITY));
         }
         if !self.is_apart(node) {
             return Err(Status::unschedulable(REASON_ANTI_AFFINITY));
         }
-        if self.existing.holds(node) {
+        if self.existing.any_positive_at(node) {
             return Err(Status::unschedulable(REASON_EXISTING));
         }
         Ok(())
@@ -143,10 +143,10 @@ impl Filter for Rules<'_> {
 
 impl ForkedFilter for Rules<'_> {
     fn add_pod(&mut self, snapshot: &Snapshot<'_>, other: &PodInfo, node: NodeIndex) {
-        self.change(snapshot, &other.pod, snapshot.node(node), 1);
+        self.change(snapshot, &other.pod, node, 1);
     }
 
     fn remove_pod(&mut self, snapshot: &Snapshot<'_>, other: &PodInfo, node: NodeIndex) {
-        self.change(snapshot, &other.pod, snapshot.node(node), -1);
+        self.change(snapshot, &other.pod, node, -1);
     }
 }

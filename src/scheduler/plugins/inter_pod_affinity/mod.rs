@@ -4,6 +4,7 @@
 //! (kubernetes#135325, #135394 and #135392: hints). Not modelled: the plugin's arguments.
 
 pub mod filtering;
+pub mod places;
 pub mod scoring;
 
 use crate::model::{Labels, Name, Node, Pod, PodAffinityTerm, Selector};

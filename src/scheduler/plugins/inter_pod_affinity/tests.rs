@@ -115,7 +115,7 @@ fn namespaces() {
     ] {
         let term = PodAffinityTerm { namespaces, namespace_selector, ..term("zone", "db") };
         let expected = if finds { "a close, b close, c yes, d yes" } else { "a yes, b yes, c yes, d yes" };
-        assert_eq!(judged(apart(pod("p"), &[term.clone()]), &mut cache), expected, "{term:?}");
+        assert_eq!(judged(apart(pod("p"), std::slice::from_ref(&term)), &mut cache), expected, "{term:?}");
     }
 }
 

@@ -4,10 +4,9 @@
 
 use std::rc::Rc;
 
-use crate::model::{Labels, Name, Node, Pod, Selector, TaintEffect, TopologySpreadConstraint};
+use crate::model::{Labels, Pod, TaintEffect, TopologySpreadConstraint};
 use crate::rules::{node_affinity, tolerations};
-use crate::scheduler::cache::Snapshot;
-use crate::scheduler::framework::PodInfo;
+use crate::scheduler::cache::{Counts, NodeIndex, PodSet, Snapshot};
 
 /// The label of nodes whose counts are taken node by node.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -48,18 +47,40 @@ pub fn has_all_keys<'a>(labels: &Labels, constraints: impl IntoIterator<Item = &
     constraints.into_iter().all(|constraint| labels.get(&constraint.topology_key).is_some())
 }
 
-/// Whether the inclusion policies of the constraint let the node's pods count.
-pub fn includes(constraint: &TopologySpreadConstraint, pod: &Pod, node: &Node) -> bool {
-    let keeps_away = |effect| matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
-    (!constraint.honors_node_affinity || node_affinity::matches_required(&pod.spec, node))
-        && (!constraint.honors_node_taints
-            || tolerations::find_untolerated(&node.taints, &pod.spec.tolerations, keeps_away).is_none())
+/// Whose pods count for a constraint.
+#[derive(Clone, Copy)]
+pub struct Eligible {
+    asks_affinity: bool,
+    asks_taints: bool,
 }
 
-/// How many of the pods the selector matches; those on their way out do not count, and an empty selector counts none.
-pub fn count_matching(selector: Option<&Selector>, namespace: &Name, pods: &[Rc<PodInfo>]) -> i64 {
-    let Some(selector) = selector.filter(|selector| !selector.requirements.is_empty()) else { return 0 };
-    let counts =
-        |pod: &Pod| !pod.meta.is_deleting() && pod.meta.namespace == *namespace && selector.matches(&pod.meta.labels);
-    pods.iter().filter(|info| counts(&info.pod)).count() as i64
+impl Eligible {
+    /// By the inclusion policies of the constraint.
+    pub fn of(constraint: &TopologySpreadConstraint, pod: &Pod) -> Eligible {
+        let required = pod.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
+        let wants_some = required.is_some() || !pod.spec.node_selector.is_empty();
+        Eligible {
+            asks_affinity: constraint.honors_node_affinity && wants_some,
+            asks_taints: constraint.honors_node_taints,
+        }
+    }
+
+    /// Whether the node's pods count.
+    pub fn includes(self, pod: &Pod, snapshot: &Snapshot<'_>, node: NodeIndex) -> bool {
+        if !self.asks_affinity && !self.asks_taints {
+            return true;
+        }
+        let (node, tolerations) = (snapshot.node(node), &pod.spec.tolerations);
+        let keeps_away = |effect| matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+        (!self.asks_affinity || node_affinity::matches_required(&pod.spec, node))
+            && (!self.asks_taints || tolerations::find_untolerated(&node.taints, tolerations, keeps_away).is_none())
+    }
+}
+
+/// How many pods of the pod's namespace the constraint selects on each node; those on their way out do not count, and an empty
+/// selector counts none: `None`.
+pub fn counts(constraint: &TopologySpreadConstraint, pod: &Pod, snapshot: &Snapshot<'_>) -> Option<Rc<Counts>> {
+    let selector = constraint.selector.clone().filter(|selector| !selector.requirements.is_empty())?;
+    let namespaces = Some(vec![pod.meta.namespace.clone()]);
+    Some(snapshot.matching_pods(&[PodSet { namespaces, selector, with_leaving: false }]))
 }

@@ -2,11 +2,10 @@
 //!
 //! Upstream: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, v1.36.
 
-use super::common::{constraints, count_matching, has_all_keys, includes, selects};
-use crate::model::{Map, Name, Pod, TopologySpreadConstraint};
-use crate::scheduler::cache::{NodeIndex, Snapshot};
+use super::common::{Eligible, constraints, counts, selects};
+use crate::model::{Pod, TopologySpreadConstraint};
+use crate::scheduler::cache::{DomainSums, NodeIndex, Snapshot};
 use crate::scheduler::framework::{Filter, ForkedFilter, PodInfo, Status};
-use crate::scheduler::plugins::tally::Tally;
 
 /// Why a node is rejected that would have too many pods.
 pub const REASON: &str = "node(s) didn't match pod topology spread constraints";
@@ -26,10 +25,13 @@ struct Domains<'a> {
     constraint: &'a TopologySpreadConstraint,
     /// 1 if the pod counts itself.
     own: i64,
-    pods: Tally,
+    eligible: Eligible,
+    pods: DomainSums,
+    /// Domains with nodes that count.
+    len: usize,
     /// The domain with fewest pods and the next: enough to know the fewest while the count of one domain changes, which is
     /// what a dry run does.
-    lowest: [(Name, i64); 2],
+    lowest: [(usize, i64); 2],
 }
 
 impl<'a> Spread<'a> {
@@ -39,66 +41,78 @@ impl<'a> Spread<'a> {
         if constraints.is_empty() {
             return None;
         }
-        let mut counts: Vec<Map<Name, i64>> = vec![Map::default(); constraints.len()];
-        for index in snapshot.nodes() {
-            let node = snapshot.node(*index);
-            if !has_all_keys(&node.meta.labels, constraints.iter().copied()) {
-                continue;
-            }
-            for (constraint, counts) in constraints.iter().zip(&mut counts) {
-                let Some(value) = node.meta.labels.get(&constraint.topology_key) else { continue };
-                if includes(constraint, pod, node) {
-                    let pods = snapshot.pods(*index);
-                    let count = count_matching(constraint.selector.as_ref(), &pod.meta.namespace, pods);
-                    *counts.entry(value.clone()).or_default() += count;
-                }
-            }
+        let mut domains: Vec<Domains<'a>> =
+            constraints.into_iter().map(|constraint| Domains::new(constraint, pod, snapshot)).collect();
+        for at in 0..domains.len() {
+            let amounts = domains[at].amounts(&domains, pod, snapshot);
+            domains[at].count(amounts);
         }
-        let domains = constraints.into_iter().zip(counts).map(|(constraint, counts)| {
-            Domains::new(constraint, i64::from(selects(constraint, &pod.meta.labels)), counts)
-        });
-        Some(Spread { pod, domains: domains.collect() })
+        Some(Spread { pod, domains })
     }
 
     fn change(&mut self, snapshot: &Snapshot<'_>, other: &Pod, node: NodeIndex, pods: i64) {
-        let node = snapshot.node(node);
-        let constraints = self.domains.iter().map(|domains| domains.constraint);
-        if other.meta.namespace != self.pod.meta.namespace || !has_all_keys(&node.meta.labels, constraints) {
+        if other.meta.namespace != self.pod.meta.namespace || !has_all_keys(&self.domains, node) {
             return;
         }
         for domains in &mut self.domains {
-            let constraint = domains.constraint;
-            let Some(value) = node.meta.labels.get(&constraint.topology_key) else { continue };
-            if selects(constraint, &other.meta.labels) && includes(constraint, self.pod, node) {
-                let count = domains.pods.add(value, pods);
-                domains.follow(value, count);
+            if selects(domains.constraint, &other.meta.labels)
+                && domains.eligible.includes(self.pod, snapshot, node)
+                && let Some((domain, count)) = domains.pods.add(node, pods)
+            {
+                domains.follow(domain, count);
             }
         }
     }
 }
 
+/// Whether the node is in a domain of every constraint.
+fn has_all_keys(domains: &[Domains<'_>], node: NodeIndex) -> bool {
+    domains.iter().all(|domains| domains.pods.domains().of(node).is_some())
+}
+
 impl<'a> Domains<'a> {
-    fn new(constraint: &'a TopologySpreadConstraint, own: i64, counts: Map<Name, i64>) -> Domains<'a> {
-        let none = || (Name::EMPTY, i64::from(i32::MAX));
-        let mut domains = Domains { constraint, own, pods: Tally::default(), lowest: [none(), none()] };
-        for (value, count) in &counts {
-            domains.follow(value, *count);
+    fn new(constraint: &'a TopologySpreadConstraint, pod: &Pod, snapshot: &Snapshot<'_>) -> Domains<'a> {
+        let own = i64::from(selects(constraint, &pod.meta.labels));
+        let pods = DomainSums::new(snapshot.domains(&constraint.topology_key));
+        let eligible = Eligible::of(constraint, pod);
+        // No domain has the number of the limit.
+        let none = (usize::MAX, i64::from(i32::MAX));
+        Domains { constraint, own, eligible, pods, len: 0, lowest: [none; 2] }
+    }
+
+    /// Matching pods on each node that counts.
+    fn amounts(&self, all: &[Domains<'_>], pod: &Pod, snapshot: &Snapshot<'_>) -> Vec<(NodeIndex, i64)> {
+        let counts = counts(self.constraint, pod, snapshot);
+        let counted = snapshot
+            .nodes()
+            .iter()
+            .filter(|node| has_all_keys(all, **node) && self.eligible.includes(pod, snapshot, **node));
+        counted.map(|node| (*node, counts.as_ref().map_or(0, |counts| counts.on(*node)))).collect()
+    }
+
+    fn count(&mut self, amounts: Vec<(NodeIndex, i64)>) {
+        self.pods.add_all(amounts.iter().copied());
+        let mut is_known = vec![false; self.pods.domains().limit()];
+        for (node, _) in amounts {
+            let domain = self.pods.domains().of(node).expect("a node that counts has the label");
+            if !std::mem::replace(&mut is_known[domain], true) {
+                self.len += 1;
+                self.follow(domain, self.pods.get(domain));
+            }
         }
-        domains.pods = Tally::new(counts);
-        domains
     }
 
     /// A domain has this many matching pods now.
-    fn follow(&mut self, value: &Name, count: i64) {
+    fn follow(&mut self, domain: usize, count: i64) {
         let [first, second] = &mut self.lowest;
-        if *value == first.0 {
+        if domain == first.0 {
             first.1 = count;
-        } else if *value == second.0 {
+        } else if domain == second.0 {
             second.1 = count;
         } else if count < first.1 {
-            *second = std::mem::replace(first, (value.clone(), count));
+            *second = std::mem::replace(first, (domain, count));
         } else if count < second.1 {
-            *second = (value.clone(), count);
+            *second = (domain, count);
         }
         if first.1 > second.1 {
             std::mem::swap(first, second);
@@ -107,7 +121,7 @@ impl<'a> Domains<'a> {
 
     /// The fewest matching pods in a domain; 0 when there are fewer domains than wanted.
     fn min(&self) -> i64 {
-        match self.pods.len() < self.constraint.min_domains.unwrap_or(1) as usize {
+        match self.len < self.constraint.min_domains.unwrap_or(1) as usize {
             true => 0,
             false => self.lowest[0].1,
         }
@@ -115,14 +129,12 @@ impl<'a> Domains<'a> {
 }
 
 impl Filter for Spread<'_> {
-    fn filter(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
-        let labels = &snapshot.node(node).meta.labels;
+    fn filter(&self, _snapshot: &Snapshot<'_>, node: NodeIndex) -> Result<(), Status> {
         for domains in &self.domains {
-            let Some(value) = labels.get(&domains.constraint.topology_key) else {
+            let Some(pods) = domains.pods.at(node) else {
                 return Err(Status::unresolvable(REASON_LABEL));
             };
-            let skew = domains.pods.get(value) + domains.own - domains.min();
-            if skew > i64::from(domains.constraint.max_skew) {
+            if pods + domains.own - domains.min() > i64::from(domains.constraint.max_skew) {
                 return Err(Status::unschedulable(REASON));
             }
         }

@@ -2,9 +2,11 @@
 //!
 //! Upstream: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, v1.36.
 
-use super::common::{HOSTNAME, constraints, count_matching, default_constraints, has_all_keys, includes};
-use crate::model::{Map, Name, Pod, TopologySpreadConstraint};
-use crate::scheduler::cache::{NodeIndex, Snapshot};
+use std::rc::Rc;
+
+use super::common::{Eligible, HOSTNAME, constraints, counts, default_constraints};
+use crate::model::{Name, Pod, TopologySpreadConstraint};
+use crate::scheduler::cache::{self, Counts, NodeIndex, Snapshot};
 use crate::scheduler::framework::Score;
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 
@@ -12,8 +14,7 @@ use crate::scheduler::framework::interface::MAX_NODE_SCORE;
 const IGNORED: i64 = -1;
 
 /// The score.
-pub struct Spread<'a> {
-    pod: &'a Pod,
+pub struct Spread {
     domains: Vec<Domains>,
     /// Whether nodes without some key are left out: not with the default constraints, so that nodes without a zone are still
     /// spread over.
@@ -23,99 +24,107 @@ pub struct Spread<'a> {
 /// A constraint with matching pods by domain of the feasible nodes; for hostnames they are counted node by node instead.
 struct Domains {
     constraint: TopologySpreadConstraint,
-    pods: Map<Name, i64>,
+    is_by_node: bool,
+    nodes: Rc<cache::Domains>,
+    counts: Option<Rc<Counts>>,
+    /// The place in `pods` of nodes without the key: they are together, and with those whose value is empty.
+    absent: usize,
+    /// Matching pods by domain; `None` for domains without feasible nodes.
+    pods: Vec<Option<i64>>,
     /// The logarithm of the number of domains: pods weigh the more the more domains there are.
     weight: f64,
 }
 
-impl<'a> Spread<'a> {
+impl Spread {
     /// Counts matching pods over the cluster; `None` when the pod has no soft constraint, nor a default one.
-    pub fn of(pod: &'a Pod, snapshot: &Snapshot<'_>, nodes: &[NodeIndex]) -> Option<Spread<'a>> {
+    pub fn of(pod: &Pod, snapshot: &Snapshot<'_>, nodes: &[NodeIndex]) -> Option<Spread> {
         let requires_all_keys = !pod.spec.topology_spread_constraints.is_empty();
-        let constraints = match requires_all_keys {
+        let constraints: Vec<_> = match requires_all_keys {
             true => constraints(pod, false).cloned().collect(),
             false => default_constraints(pod, snapshot),
         };
         if constraints.is_empty() {
             return None;
         }
-        let domain = |constraint| Domains { constraint, pods: Map::default(), weight: 0.0 };
-        let mut spread = Spread { pod, domains: constraints.into_iter().map(domain).collect(), requires_all_keys };
-        let scored = spread.find_domains(snapshot, nodes);
-        for domains in &mut spread.domains {
-            let count = if domains.is_by_node() { scored } else { domains.pods.len() };
-            domains.weight = libm::log((count + 2) as f64);
+        let domains = constraints.into_iter().map(|constraint| Domains::new(constraint, pod, snapshot)).collect();
+        let mut spread = Spread { domains, requires_all_keys };
+        let scored = nodes.iter().filter(|node| !spread.ignores(**node)).count();
+        for at in 0..spread.domains.len() {
+            if spread.domains[at].is_by_node {
+                spread.domains[at].weight = libm::log((scored + 2) as f64);
+                continue;
+            }
+            let mut pods = vec![None; spread.domains[at].nodes.limit() + 1];
+            let mut found = 0;
+            for node in nodes.iter().filter(|node| !spread.ignores(**node)) {
+                let pods = &mut pods[spread.domains[at].place(*node)];
+                found += usize::from(pods.is_none());
+                *pods = Some(0);
+            }
+            spread.count(at, &mut pods, pod, snapshot);
+            spread.domains[at].pods = pods;
+            spread.domains[at].weight = libm::log((found + 2) as f64);
         }
-        spread.count(snapshot);
         Some(spread)
     }
 
-    /// Notes the domains of the feasible nodes; a key's absence is one, the empty value. Returns how many nodes have scores.
-    fn find_domains(&mut self, snapshot: &Snapshot<'_>, nodes: &[NodeIndex]) -> usize {
-        let mut scored = 0;
-        for node in nodes.iter().filter(|node| !self.ignores(snapshot, **node)).copied().collect::<Vec<_>>() {
-            scored += 1;
-            let labels = &snapshot.node(node).meta.labels;
-            for domains in self.domains.iter_mut().filter(|domains| !domains.is_by_node()) {
-                let value = labels.get(&domains.constraint.topology_key).unwrap_or(&Name::EMPTY);
-                if !domains.pods.contains_key(value) {
-                    domains.pods.insert(value.clone(), 0);
-                }
-            }
-        }
-        scored
-    }
-
     /// Counts matching pods of all nodes, feasible or not, in those domains.
-    fn count(&mut self, snapshot: &Snapshot<'_>) {
-        for index in snapshot.nodes() {
-            if self.ignores(snapshot, *index) {
+    fn count(&self, at: usize, pods: &mut [Option<i64>], pod: &Pod, snapshot: &Snapshot<'_>) {
+        let domains = &self.domains[at];
+        let Some(counts) = &domains.counts else { return };
+        let eligible = Eligible::of(&domains.constraint, pod);
+        for node in snapshot.nodes() {
+            let on_node = counts.on(*node);
+            if on_node == 0 || self.ignores(*node) {
                 continue;
             }
-            let node = snapshot.node(*index);
-            for domains in &mut self.domains {
-                let Domains { constraint, pods, .. } = domains;
-                let value = node.meta.labels.get(&constraint.topology_key).unwrap_or(&Name::EMPTY);
-                let Some(count) = pods.get_mut(value) else { continue };
-                if includes(constraint, self.pod, node) {
-                    let selector = constraint.selector.as_ref();
-                    *count += count_matching(selector, &self.pod.meta.namespace, snapshot.pods(*index));
-                }
+            if let Some(pods) = &mut pods[domains.place(*node)]
+                && eligible.includes(pod, snapshot, *node)
+            {
+                *pods += on_node;
             }
         }
     }
 
-    fn ignores(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> bool {
-        let constraints = self.domains.iter().map(|domains| &domains.constraint);
-        self.requires_all_keys && !has_all_keys(&snapshot.node(node).meta.labels, constraints)
+    fn ignores(&self, node: NodeIndex) -> bool {
+        self.requires_all_keys && self.domains.iter().any(|domains| domains.nodes.of(node).is_none())
     }
 }
 
 impl Domains {
-    fn is_by_node(&self) -> bool {
-        self.constraint.topology_key == HOSTNAME
+    fn new(constraint: TopologySpreadConstraint, pod: &Pod, snapshot: &Snapshot<'_>) -> Domains {
+        let nodes = snapshot.domains(&constraint.topology_key);
+        let counts = counts(&constraint, pod, snapshot);
+        let is_by_node = constraint.topology_key == HOSTNAME;
+        let absent = nodes.find(&Name::EMPTY).unwrap_or(nodes.limit());
+        Domains { constraint, is_by_node, nodes, counts, absent, pods: Vec::new(), weight: 0.0 }
+    }
+
+    fn place(&self, node: NodeIndex) -> usize {
+        self.nodes.of(node).unwrap_or(self.absent)
+    }
+
+    /// Matching pods in the node's domain, weighed.
+    fn weigh(&self, node: NodeIndex) -> f64 {
+        let Some(place) = self.nodes.of(node) else { return 0.0 };
+        let count = match self.is_by_node {
+            true => self.counts.as_ref().map_or(0, |counts| counts.on(node)),
+            false => self.pods[place].unwrap_or(0),
+        };
+        count as f64 * self.weight + f64::from(self.constraint.max_skew - 1)
     }
 }
 
-impl Score for Spread<'_> {
-    fn score(&self, snapshot: &Snapshot<'_>, nodes: &[NodeIndex], scores: &mut [i64]) {
+impl Score for Spread {
+    fn score(&self, _snapshot: &Snapshot<'_>, nodes: &[NodeIndex], scores: &mut [i64]) {
         for (node, score) in nodes.iter().zip(scores) {
-            if self.ignores(snapshot, *node) {
+            if self.ignores(*node) {
                 *score = IGNORED;
                 continue;
             }
-            let labels = &snapshot.node(*node).meta.labels;
             let mut sum = 0.0;
             for domains in &self.domains {
-                let Some(value) = labels.get(&domains.constraint.topology_key) else { continue };
-                let count = match domains.is_by_node() {
-                    true => {
-                        let selector = domains.constraint.selector.as_ref();
-                        count_matching(selector, &self.pod.meta.namespace, snapshot.pods(*node))
-                    }
-                    false => domains.pods.get(value).copied().unwrap_or(0),
-                };
-                sum += count as f64 * domains.weight + f64::from(domains.constraint.max_skew - 1);
+                sum += domains.weigh(*node);
             }
             *score = sum.round() as i64;
         }

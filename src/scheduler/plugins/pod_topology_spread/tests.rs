@@ -113,7 +113,7 @@ fn a_domain_may_not_be_ahead_of_the_emptiest_by_more_than_the_skew() {
     let zone = || constraint(ZONE);
     assert_eq!(judged(spread(&[zone()]), &mut two_zones()), "a full, b full, c yes, d nowhere");
     let wide = TopologySpreadConstraint { max_skew: 3, ..zone() };
-    assert_eq!(judged(spread(&[wide.clone()]), &mut two_zones()), "a yes, b yes, c yes, d nowhere");
+    assert_eq!(judged(spread(std::slice::from_ref(&wide)), &mut two_zones()), "a yes, b yes, c yes, d nowhere");
     // Only who is selected counts itself: 2 + 0 - 0.
     let mut other = spread(&[TopologySpreadConstraint { max_skew: 2, ..zone() }]);
     other.meta.labels = Labels::default();

@@ -1,0 +1,308 @@
+//! What the metrics mean and which labels they have: docs/metrics.md, and the labels that a condition may name.
+
+/// A metric of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// Its labels; every series has all of them.
+    pub labels: &'static [&'static str],
+    /// What it counts or measures, a sentence in Markdown.
+    pub meaning: &'static str,
+}
+
+const fn metric(name: &'static str, labels: &'static [&'static str], meaning: &'static str) -> Metric {
+    Metric { name, labels, meaning }
+}
+
+/// All metrics, in order of their names.
+#[rustfmt::skip]
+pub const METRICS: [Metric; 47] = [
+    metric(
+        "apiserver_current_inflight_requests",
+        &["request_kind"],
+        "Requests that are carried out now, with `--enable-priority-and-fairness=false`: `readOnly` or `mutating`.",
+    ),
+    metric(
+        "apiserver_flowcontrol_current_executing_requests",
+        &["priority_level"],
+        "Requests of a priority level that are carried out now.",
+    ),
+    metric(
+        "apiserver_flowcontrol_current_executing_seats",
+        &["priority_level"],
+        "Seats that they occupy.",
+    ),
+    metric(
+        "apiserver_flowcontrol_current_inqueue_requests",
+        &["priority_level"],
+        "Requests that wait in the queues of a priority level.",
+    ),
+    metric(
+        "apiserver_flowcontrol_current_limit_seats",
+        &["priority_level"],
+        "Seats that a priority level has now.",
+    ),
+    metric(
+        "apiserver_flowcontrol_dispatched_requests_total",
+        &["priority_level"],
+        "Requests that were let in.",
+    ),
+    metric(
+        "apiserver_flowcontrol_rejected_requests_total",
+        &["priority_level", "reason"],
+        "Requests that were refused with 429: `concurrency-limit`, `queue-full`, `time-out`, `cancelled`.",
+    ),
+    metric(
+        "apiserver_request_duration_seconds",
+        &["quantile", "resource", "verb"],
+        "The 0.99 quantile of the time that a server took for a request, since the start.",
+    ),
+    metric(
+        "apiserver_request_duration_seconds_count",
+        &["resource", "verb"],
+        "Requests whose time was taken.",
+    ),
+    metric(
+        "apiserver_request_duration_seconds_sum",
+        &["resource", "verb"],
+        "The sum of their times.",
+    ),
+    metric(
+        "apiserver_request_total",
+        &["code", "resource", "verb"],
+        "Requests that the API servers answered.",
+    ),
+    metric(
+        "controller_reconcile_errors_total",
+        &["controller"],
+        "Reconciles of a controller of Kubernetes that ended with an error.",
+    ),
+    metric(
+        "controller_reconcile_total",
+        &["controller"],
+        "Reconciles of a controller of Kubernetes.",
+    ),
+    metric(
+        "controller_runtime_active_workers",
+        &["controller"],
+        "Workers of an operator's controller that are busy.",
+    ),
+    metric(
+        "controller_runtime_reconcile_errors_total",
+        &["controller"],
+        "Reconciles of an operator's controller that ended with an error.",
+    ),
+    metric(
+        "controller_runtime_reconcile_total",
+        &["controller", "result"],
+        "Reconciles of an operator's controller by how they ended: `error`, `requeue`, `requeue_after`, `success`.",
+    ),
+    metric(
+        "controller_runtime_terminal_reconcile_errors_total",
+        &["controller"],
+        "Those that ended with an error that is not tried again.",
+    ),
+    metric(
+        "kube_deployment_spec_replicas",
+        &["namespace", "deployment"],
+        "Replicas that a Deployment asks for.",
+    ),
+    metric(
+        "kube_deployment_status_replicas",
+        &["namespace", "deployment"],
+        "Replicas that its status reports.",
+    ),
+    metric(
+        "kube_deployment_status_replicas_available",
+        &["namespace", "deployment"],
+        "Of these, available.",
+    ),
+    metric(
+        "kube_deployment_status_replicas_ready",
+        &["namespace", "deployment"],
+        "Of these, ready.",
+    ),
+    metric(
+        "kube_deployment_status_replicas_updated",
+        &["namespace", "deployment"],
+        "Of these, of the newest template.",
+    ),
+    metric(
+        "kube_replicaset_spec_replicas",
+        &["namespace", "replicaset"],
+        "Replicas that a ReplicaSet asks for.",
+    ),
+    metric(
+        "kube_replicaset_status_ready_replicas",
+        &["namespace", "replicaset"],
+        "Ready replicas that its status reports.",
+    ),
+    metric(
+        "kube_replicaset_status_replicas",
+        &["namespace", "replicaset"],
+        "Replicas that its status reports.",
+    ),
+    metric(
+        "kubelet_pod_start_duration_seconds_count",
+        &["node"],
+        "Pods that a node has started.",
+    ),
+    metric(
+        "kubelet_pod_start_duration_seconds_sum",
+        &["node"],
+        "The sum of the times that this took.",
+    ),
+    metric(
+        "kubelet_running_pods",
+        &["node"],
+        "Pods of a node that run.",
+    ),
+    metric(
+        "kubesim_apiserver_requests_in_work",
+        &[],
+        "Requests that the machines of the API servers work on or hold, with `apiServer.capacity`.",
+    ),
+    metric(
+        "kubesim_informer_staleness_seconds",
+        &["process", "kind"],
+        "How long ago the oldest change was committed that an informer's cache lacks.",
+    ),
+    metric(
+        "kubesim_workload_pods",
+        &["kind", "namespace", "name"],
+        "Active pods of a ReplicaSet or Deployment (`kind`) in etcd.",
+    ),
+    metric(
+        "kubesim_workload_pods_cached",
+        &["kind", "namespace", "name"],
+        "The same in the cache of the ReplicaSet controller.",
+    ),
+    metric(
+        "leader_election_master_status",
+        &["name", "process"],
+        "1 for a process that leads by the Lease `name`, else 0.",
+    ),
+    metric(
+        "rest_client_requests_total",
+        &["code", "method", "process"],
+        "Answers that the clients of a process received; `<error>` for none.",
+    ),
+    metric(
+        "scheduler_pending_pods",
+        &["queue"],
+        "Pods in the scheduler's queues: `active`, `backoff`, `unschedulable`, `gated`.",
+    ),
+    metric(
+        "scheduler_schedule_attempts_total",
+        &["profile", "result"],
+        "Attempts to schedule: `scheduled`, `unschedulable`, `error`.",
+    ),
+    metric(
+        "scheduler_scheduling_attempt_duration_seconds_count",
+        &["profile", "result"],
+        "The same.",
+    ),
+    metric(
+        "scheduler_scheduling_attempt_duration_seconds_sum",
+        &["profile", "result"],
+        "The sum of their times.",
+    ),
+    metric(
+        "workqueue_adds_total",
+        &["name"],
+        "Keys that were added to a work queue.",
+    ),
+    metric(
+        "workqueue_depth",
+        &["name"],
+        "Keys that wait in it now.",
+    ),
+    metric(
+        "workqueue_longest_running_processor_seconds",
+        &["name"],
+        "How long the worker that is busy for longest has been so.",
+    ),
+    metric(
+        "workqueue_queue_duration_seconds_count",
+        &["name"],
+        "Keys that were taken out of it.",
+    ),
+    metric(
+        "workqueue_queue_duration_seconds_sum",
+        &["name"],
+        "The sum of the times that they had waited.",
+    ),
+    metric(
+        "workqueue_retries_total",
+        &["name"],
+        "Keys that were put back with a delay (AddRateLimited).",
+    ),
+    metric(
+        "workqueue_unfinished_work_seconds",
+        &["name"],
+        "The sum of the times that the keys in work have been so.",
+    ),
+    metric(
+        "workqueue_work_duration_seconds_count",
+        &["name"],
+        "Keys that workers have finished.",
+    ),
+    metric(
+        "workqueue_work_duration_seconds_sum",
+        &["name"],
+        "The sum of the times that this took.",
+    ),
+];
+
+/// The metric of a name.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+/// The labels of a metric in words.
+pub fn labels_of(metric: &Metric) -> String {
+    match metric.labels {
+        [] => format!("{} has no labels", metric.name),
+        labels => format!("{} has {}", metric.name, labels.join(", ")),
+    }
+}
+
+/// The text of docs/metrics.md.
+pub fn markdown() -> String {
+    let mut text = HEAD.to_string();
+    for Metric { name, labels, meaning } in METRICS {
+        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        text.push_str(&format!("| `{name}` | {} | {meaning} |\n", labels.join(", ")));
+    }
+    text
+}
+
+const HEAD: &str = "# Metrics
+
+What metrics.csv holds (see [outputs.md](outputs.md)), and what `metric(...)` in conditions asks for (see [scenario.md](scenario.md)). Names are those of the real components; what has no counterpart begins with `kubesim_`. A condition gets the sum over all series that carry the labels it names: `metric(\"workqueue_depth\", {\"name\": \"replicaset\"})`; a metric that no run can have and a label that its metric does not have are errors. Times are seconds.
+
+Written from src/probes/metric_table.rs; a test holds the two equal, and another one compares the labels with those of runs.
+
+| Metric | Labels | Meaning |
+| --- | --- | --- |
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::metrics::NAMES;
+    use super::*;
+
+    /// `KUBESIM_WRITE_DOCS=1 cargo test --lib metric_table` writes the file anew.
+    #[test]
+    fn the_page_is_written_from_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
+        if std::env::var_os("KUBESIM_WRITE_DOCS").is_some() {
+            std::fs::write(path, markdown()).expect("docs/ can be written");
+        }
+        assert_eq!(std::fs::read_to_string(path).expect("docs/metrics.md is there"), markdown());
+        assert_eq!(METRICS.map(|metric| metric.name), NAMES);
+        assert_eq!(labels_of(find("scheduler_pending_pods").unwrap()), "scheduler_pending_pods has queue");
+        assert_eq!(find("scheduler_pending"), None);
+    }
+}
