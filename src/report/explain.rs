@@ -383,7 +383,7 @@ fn placed(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String 
 
 fn pending(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String {
     let name = pod.scheduler_name.as_str();
-    if !name.is_empty() && name != SCHEDULER_NAME {
+    if !name.is_empty() && name != SCHEDULER_NAME && last.is_none() {
         return format!("It has no node: it asks for the scheduler {name}, and none of that name runs.");
     }
     if !observed.scheduler_runs {

@@ -3,6 +3,7 @@
 use super::tests::Folder;
 use super::{Loaded, Overrides};
 use crate::model::{Gate, Span};
+use crate::scheduler::framework::config::{Point, Strategy};
 use crate::sim::plan::{ComponentPlan, Plan};
 
 const SCENARIO: &str = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nspec:\n  nodes: [{}]\n";
@@ -152,6 +153,27 @@ fn two_sources_of_flags_or_two_files_are_a_mistake() {
     // An empty list says nothing.
     let empty = listed.replace("--kube-api-qps=5", "");
     assert_eq!(limit(&good("empty", &[&empty, &pod]).plans[0], 1), (5.0, 100));
+}
+
+/// Pods of a profile have a scheduler: no notice says otherwise.
+#[test]
+fn profiles_reach_the_plan_with_their_arguments() {
+    let file = "profiles:\n- {}\n".replace("{}", "schedulerName: default-scheduler")
+        + "- schedulerName: packing\n  percentageOfNodesToScore: 7\n  plugins: {score: {disabled: [{name: ImageLocality}]}}\n  \
+           pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, \
+           weight: 3}]}}}]\n";
+    let pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {schedulerName: packing, containers: [{name: c, \
+               image: i}]}\n";
+    let loaded = good("profiles", &[SCENARIO, "", CONFIG, &file, pod]);
+    let ComponentPlan::Scheduler(scheduler) = &loaded.plans[0].processes[1].components[0] else {
+        panic!("a scheduler")
+    };
+    let packing = &scheduler.profiles[1];
+    assert_eq!((packing.scheduler_name.as_str(), packing.percentage_of_nodes_to_score), ("packing", Some(7)));
+    let fit = packing.args.fit.as_ref().expect("it was given");
+    assert_eq!((&fit.strategy, &fit.resources[..]), (&Strategy::MostAllocated, &[("cpu".to_string(), 3)][..]));
+    assert!(!packing.enables(Point::Score, "ImageLocality", true) && packing.enables(Point::Filter, "NodePorts", true));
+    assert!(!loaded.notices.iter().any(|notice| notice.contains("schedulerName")), "{:?}", loaded.notices);
 }
 
 /// As kube-scheduler does it: leader election is the flags', everything else is the file's.

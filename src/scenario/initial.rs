@@ -13,6 +13,7 @@ use super::references::ObjectRef;
 use super::resolve::World;
 use super::timeline::Applied;
 use crate::model::Kind;
+use crate::scheduler::framework::ProfileConfig;
 
 impl World<'_> {
     /// What is in etcd at the start (namespaces, nodes, then the rest in the order of the files), and what all of it is
@@ -88,9 +89,11 @@ impl World<'_> {
     }
 
     /// What manifests, applied ones included, say and nobody models.
-    pub(super) fn unmodelled(&self, applied: &[Applied<'_>]) -> Vec<String> {
+    pub(super) fn unmodelled(&self, applied: &[Applied<'_>], profiles: &[ProfileConfig]) -> Vec<String> {
         let given = self.manifests.iter().map(|manifest| (&manifest.object, &manifest.document.value));
-        manifests::unmodelled_notices(given.chain(applied.iter().map(|(object, value)| (object, *value))))
+        let all = given.chain(applied.iter().map(|(object, value)| (object, *value)));
+        let schedulers: Vec<&str> = profiles.iter().map(|profile| profile.scheduler_name.as_str()).collect();
+        manifests::unmodelled_notices(all, &schedulers)
     }
 }
 

@@ -324,12 +324,20 @@ fn check_document(kind: ManifestKind, document: &Document, around: &Surroundings
     taken
 }
 
-/// One notice for each field that is not modelled; objects with the same field share it.
-pub fn unmodelled_notices<'a>(objects: impl Iterator<Item = (&'a ObjectRef, &'a Value)>) -> Vec<String> {
+/// One notice for each field that is not modelled; objects with the same field share it. `schedulers`: names of profiles that run.
+pub fn unmodelled_notices<'a>(
+    objects: impl Iterator<Item = (&'a ObjectRef, &'a Value)>,
+    schedulers: &[&str],
+) -> Vec<String> {
     let mut found: Vec<(unmodelled::Unmodelled, BTreeSet<&ObjectRef>, &ObjectRef)> = Vec::new();
     let mut places: BTreeMap<(Kind, unmodelled::Unmodelled), usize> = BTreeMap::new();
     for (object, value) in objects {
-        for field in unmodelled::fields(object.kind, value) {
+        let has_scheduler = |path: &str| {
+            let named = value.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_str);
+            path.ends_with("schedulerName") && named.is_some_and(|name| schedulers.contains(&name))
+        };
+        let fields = unmodelled::fields(object.kind, value);
+        for field in fields.into_iter().filter(|field| !has_scheduler(&field.path)) {
             // Items of a list that say the same share a line, too.
             let field = unmodelled::Unmodelled { path: without_indexes(&field.path), ..field };
             let index = *places.entry((object.kind, field.clone())).or_insert_with(|| {

@@ -55,7 +55,7 @@ impl World<'_> {
         known.extend(applied.iter().map(|(object, _)| object.clone()));
         self.check_targets(&commands, &known);
         self.check_images(&commands, &applied);
-        notices.extend(self.unmodelled(&applied));
+        notices.extend(self.unmodelled(&applied, &settings.scheduler.profiles));
         let mut timeline: Vec<TimelineEntry> = commands.into_iter().map(|(_, entry)| entry).collect();
         timeline.sort_by_key(|entry| entry.at);
         for item in &file.timeline {
