@@ -1,11 +1,11 @@
 use super::*;
 use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
 use crate::model::api::{ApiError, Reason};
-use crate::model::{Answer, Record, RecordId, Rv, Uid};
+use crate::model::{Answer, Condition, ConditionStatus, Record, RecordId, Rv, Uid};
 use crate::scheduler::cache::testing::{bound, node, pod_with, sized_node};
 use crate::scheduler::framework::config::{PluginArgs, PluginSet, Point};
 use crate::scheduler::framework::registry::{optional, registry};
-use crate::scheduler::framework::{Permit, Plugin, ProfileConfig, Status, WaitingPod};
+use crate::scheduler::framework::{Permit, Plugin, PodInfo, ProfileConfig, Status, WaitingPod};
 
 struct Nothing;
 

@@ -29,7 +29,8 @@ pub(super) struct NodeRow {
     pub(super) pods: Vec<Rc<PodInfo>>,
     /// Extended resources requested by its pods, sorted by name.
     pub(super) extended_requested: Vec<(Name, i64)>,
-    /// Host ports that its pods take; one that two pods take (both bound past the scheduler) stands here twice.
+    /// Host ports that its pods take: a set, as upstream's `HostPortInfo`. One that two pods take (bound past the scheduler) is
+    /// free when either goes.
     pub(super) used_ports: Vec<HostPort>,
 }
 
@@ -41,18 +42,18 @@ impl NodeRow {
     /// Counts a pod on the node.
     pub(super) fn add_pod(&mut self, sums: &mut NodeSums, info: Rc<PodInfo>) {
         self.count(sums, &info, 1);
-        self.used_ports.extend(info.host_ports.iter().cloned());
+        for port in &info.host_ports {
+            if !self.used_ports.contains(port) {
+                self.used_ports.push(port.clone());
+            }
+        }
         self.pods.push(info);
     }
 
     /// No longer counts a pod.
     pub(super) fn remove_pod(&mut self, sums: &mut NodeSums, info: &Rc<PodInfo>) {
         self.count(sums, info, -1);
-        for port in &info.host_ports {
-            if let Some(at) = self.used_ports.iter().position(|used| used == port) {
-                self.used_ports.remove(at);
-            }
-        }
+        self.used_ports.retain(|used| !info.host_ports.contains(used));
         // The order of pods on a node shows nowhere.
         self.pods.retain(|other| !Rc::ptr_eq(other, info));
     }
