@@ -212,7 +212,7 @@ mod tests {
         assert!(second.preempted.is_none());
         assert_eq!(told(&second.calls), ["PATCH c"]);
         let last = key_of(&bound("c", "n", 1, 0));
-        assert_eq!(preemptions.waiting_for(&last), [preemptor.meta.uid.clone()]);
+        assert_eq!(preemptions.waiting_for(&last), std::slice::from_ref(&preemptor.meta.uid));
         let last = preemptions.answered(&second.calls[0], &ok(), Time::default());
         let end = preemptions.answered(&last.calls[0], &ok(), Time::default());
         assert_eq!(end.ended, Some((key_of(&preemptor), preemptor.meta.uid.clone(), false)));
