@@ -58,13 +58,13 @@ fn who_asks_for_streaming_lists_is_a_matter_of_its_own_gate() {
     assert_eq!([old(&[]), old(&[(MANAGER, "WatchListClient=true")])], [(1, 1, 0), (0, 1, 0)]);
 }
 
-/// The server refuses what the clients ask for, and they list: three informers of the one and five of the other, two times 4 ms,
+/// The server refuses what the clients ask for, and they list: three informers of the one and six of the other, two times 4 ms,
 /// and 2 ms for the WATCH. For pods there are two WATCHes: the refused one and the one that resumes the list.
 #[test]
 fn without_watch_list_at_the_server_clients_fall_back_to_lists() {
     let plan = plan("watch-list", "1.36", &[(SERVER, "WatchList=false")], "");
     let records = records(&plan);
-    assert_eq!([MANAGER, SCHEDULER].map(|process| requests(&records, process)), [(1, 2, 3), (1, 2, 5)]);
+    assert_eq!([MANAGER, SCHEDULER].map(|process| requests(&records, process)), [(1, 2, 3), (1, 2, 6)]);
     let opened = records.iter().find(|record| record.process == MANAGER && record.detail.to_string() == "pods 3");
     assert_eq!((opened.unwrap().time - plan.start_at).0, 10_000_000);
     assert_eq!(count(&records, "kubelet", Action::Relist, ""), 2);
