@@ -6,7 +6,7 @@
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
-//! Not modelled yet: volumes, declared features of nodes, resource claims, extenders, several profiles.
+//! Not modelled yet: volumes, declared features of nodes, resource claims, extenders.
 
 pub mod cache;
 pub mod component;

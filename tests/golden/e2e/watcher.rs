@@ -228,6 +228,12 @@ fn put_pod(state: &mut Map<String, Value>, pod: &Pod) {
     if !pod.node_name.is_empty() {
         state.insert("node".into(), json!(pod.node_name.as_str()));
     }
+    if pod.spec.priority != 0 {
+        state.insert("priority".into(), json!(pod.spec.priority));
+    }
+    if !pod.status.nominated_node_name.is_empty() {
+        state.insert("nominatedNode".into(), json!(pod.status.nominated_node_name.as_str()));
+    }
     if let Some(ready) = pod.ready_condition() {
         state.insert("ready".into(), json!(ready.status == ConditionStatus::True));
     }
