@@ -161,180 +161,6 @@ impl Scheduler {
         }
     }
 
-    fn on_delta(&mut self, delta: Delta, ctx: &mut Context<'_>) {
-        match delta.change {
-            Change::Added(Object::Node(node)) => self.node_added(&node, ctx),
-            Change::Updated { old: Object::Node(old), new: Object::Node(new) } => {
-                self.cache.set_node(&new);
-                if let Some(event) = ClusterEvent::of_node_update(&old, &new) {
-                    self.cluster_event(event, ctx);
-                }
-            }
-            Change::Deleted { last: Object::Node(last), .. } => {
-                self.cache.remove_node(&last.meta.name);
-                self.cluster_event(ClusterEvent::NodeDeleted(last), ctx);
-            }
-            Change::Added(Object::ReplicaSet(set)) | Change::Updated { new: Object::ReplicaSet(set), .. } => {
-                self.cache.selectors.set_owner(owner_key(&set), set.spec.selector.clone());
-            }
-            Change::Deleted { last: Object::ReplicaSet(last), .. } => {
-                self.cache.selectors.remove_owner(&owner_key(&last));
-            }
-            Change::Added(Object::Service(service)) | Change::Updated { new: Object::Service(service), .. } => {
-                let Meta { namespace, name, .. } = service.meta.clone();
-                self.cache.selectors.set_service(namespace, name, service.selector.clone());
-            }
-            Change::Deleted { last: Object::Service(last), .. } => {
-                self.cache.selectors.remove_service(&last.meta.namespace, &last.meta.name);
-            }
-            Change::Added(Object::Namespace(new)) | Change::Updated { new: Object::Namespace(new), .. } => {
-                self.cache.selectors.set_namespace(new.meta.name.clone(), new.meta.labels.clone());
-            }
-            Change::Deleted { last: Object::Namespace(last), .. } => {
-                self.cache.selectors.remove_namespace(&last.meta.name);
-            }
-            Change::Added(Object::PodDisruptionBudget(budget))
-            | Change::Updated { new: Object::PodDisruptionBudget(budget), .. } => self.cache.budgets.set(&budget),
-            Change::Deleted { last: Object::PodDisruptionBudget(last), .. } => {
-                self.cache.budgets.remove(&last.meta.namespace, &last.meta.name);
-            }
-            Change::Added(Object::Pod(pod)) => self.pod_added(&pod, ctx),
-            Change::Updated { old: Object::Pod(old), new: Object::Pod(new) } => {
-                if old.meta.uid != new.meta.uid {
-                    self.pod_deleted(&old, ctx);
-                    self.pod_added(&new, ctx);
-                } else {
-                    self.pod_updated(&old, &new, ctx);
-                }
-            }
-            Change::Deleted { last: Object::Pod(last), .. } => self.pod_deleted(&last, ctx),
-            _ => {}
-        }
-    }
-
-    fn node_added(&mut self, node: &Rc<Node>, ctx: &mut Context<'_>) {
-        self.cache.set_node(node);
-        self.cluster_event(ClusterEvent::NodeAdded(node.clone()), ctx);
-    }
-
-    /// Something happened that may help pods which wait for it.
-    fn cluster_event(&mut self, event: ClusterEvent, ctx: &mut Context<'_>) {
-        let words = self.explained_waits().then(|| explain::describe(&event));
-        self.queue.move_on_event(event, ctx.out.cause(), ctx.now);
-        self.tell_woken(words, ctx);
-    }
-
-    /// Whether the pod that is to be explained waits for an event.
-    fn explained_waits(&self) -> bool {
-        let found = self.settings.explain.as_ref().and_then(|key| self.queue.find(key));
-        found.is_some_and(|(place, queued)| place == Place::Unschedulable && !queued.gated)
-    }
-
-    /// Tells what woke the pod that is to be explained, if it no longer waits for an event.
-    fn tell_woken(&self, words: Option<String>, ctx: &mut Context<'_>) {
-        if let Some(by) = words.filter(|_| !self.explained_waits()) {
-            ctx.out.explain(SchedulingNote::Woken { by });
-        }
-    }
-
-    /// Tells where the pod that is to be explained is now, if that changed.
-    fn tell_place(&mut self, ctx: &mut Context<'_>) {
-        let Some(key) = &self.settings.explain else { return };
-        let waiting = self.queue.waiting(key, self.started.unwrap_or(ctx.now), ctx.now);
-        if waiting != self.told {
-            self.told = waiting.clone();
-            ctx.out.explain(SchedulingNote::Waits(waiting));
-        }
-    }
-
-    fn tell(&self, key: &Key, note: impl FnOnce() -> SchedulingNote, ctx: &mut Context<'_>) {
-        if self.settings.explain.as_ref() == Some(key) {
-            ctx.out.explain(note());
-        }
-    }
-
-    fn is_responsible_for(&self, pod: &Pod) -> bool {
-        self.profiles.find(pod).is_some()
-    }
-
-    fn pod_added(&mut self, pod: &Rc<Pod>, ctx: &mut Context<'_>) {
-        if !pod.node_name.is_empty() {
-            self.cache.add_pod(pod);
-            self.cluster_event(ClusterEvent::AssignedPodAdded(pod.clone()), ctx);
-        } else if self.is_responsible_for(pod) && !self.cache.is_assumed(&pod.meta.uid) {
-            record_gates(&[], pod, ctx);
-            self.queue.add(pod, ctx.out.cause(), ctx.now);
-        }
-    }
-
-    fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
-        if !old.node_name.is_empty() {
-            self.cache.update_pod(new);
-            if new.meta.is_deleting() {
-                self.victim_leaves(new);
-            }
-            for event in ClusterEvent::of_assigned_pod_update(old, new) {
-                self.cluster_event(event, ctx);
-            }
-        } else if !new.node_name.is_empty() {
-            self.queue.delete(&key_of(new));
-            self.queue.end_nomination(&new.meta.uid);
-            self.pod_added(new, ctx);
-        } else if self.is_responsible_for(new)
-            && old.meta.resource_version != new.meta.resource_version
-            && !self.cache.is_assumed(&new.meta.uid)
-        {
-            record_gates(&old.spec.scheduling_gates, new, ctx);
-            let words = self.explained_waits().then(|| "the pod itself changed".to_string());
-            self.queue.update(old, new, ctx.out.cause(), ctx.now);
-            self.tell_woken(words, ctx);
-            if old.status.nominated_node_name != new.status.nominated_node_name {
-                self.nomination_ended(old, ctx);
-            }
-        }
-    }
-
-    /// A pending pod is no longer nominated where it was. Those that had left it its room, because they are no more
-    /// important, are asked as if a bound pod were gone.
-    ///
-    /// Upstream: eventhandlers.go, `getLEPriorityPreCheck`.
-    fn nomination_ended(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
-        if last.status.nominated_node_name.is_empty() {
-            return;
-        }
-        let event = ClusterEvent::AssignedPodDeleted(last.clone());
-        let words = self.explained_waits().then(|| explain::describe(&event));
-        let priority = last.spec.priority;
-        self.queue.move_some_on_event(event, ctx.out.cause(), ctx.now, |pod| pod.spec.priority <= priority);
-        self.tell_woken(words, ctx);
-    }
-
-    fn pod_deleted(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
-        self.queue.delete(&key_of(last));
-        self.victim_leaves(last);
-        if let Some((token, Binding { queued, node, .. })) = self.waiting.remove(&last.meta.uid) {
-            ctx.out.clear_timer(token);
-            self.profiles.of(last).unreserve(&queued.info, &node);
-            self.queue.done(queued.uid());
-        }
-        let was_assumed = self.cache.is_assumed(&last.meta.uid);
-        if was_assumed {
-            self.record_forget(last, "deleted", ctx);
-        }
-        if self.cache.remove_pod(&last.meta.uid).is_some() {
-            self.cluster_event(ClusterEvent::AssignedPodDeleted(last.clone()), ctx);
-        } else if last.node_name.is_empty() && self.is_responsible_for(last) {
-            self.queue.end_nomination(&last.meta.uid);
-            self.nomination_ended(last, ctx);
-        }
-    }
-
-    fn record_forget(&self, pod: &Pod, why: &'static str, ctx: &mut Context<'_>) {
-        if self.settings.assume {
-            ctx.out.record(Action::Forget, Some(key_of(pod)), why);
-        }
-    }
-
     /// Begins the next cycle, if none runs and a pod can be tried.
     fn begin_cycle(&mut self, ctx: &mut Context<'_>) {
         if self.started.is_none() {
@@ -421,94 +247,6 @@ impl Scheduler {
         }
     }
 
-    fn assume_and_bind(&mut self, queued: QueuedPodInfo, node: Name, began: Time, ctx: &mut Context<'_>) {
-        let counted = if self.settings.assume { Counted::AtOnce } else { Counted::WhenSeenBound };
-        let key = queued.key();
-        if self.cache.assume(&queued.info, &node, counted).is_err() {
-            let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
-            let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
-            self.count(&queued, ERROR, ctx.now - began);
-            return self.fail_cycle(queued, Failure::Error, message, Nomination::Keep, ctx);
-        }
-        if self.settings.assume {
-            let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
-            ctx.out.set_cause(assumed);
-        }
-        let sent = if self.settings.assume { SchedulingNote::Assumed } else { SchedulingNote::Sent };
-        self.tell(&key, || sent(node.clone()), ctx);
-        self.queue.end_nomination(queued.uid());
-        self.permit(Binding { queued, node, began }, ctx);
-    }
-
-    /// Reserve and Permit; they are the last of the cycle.
-    fn permit(&mut self, binding: Binding, ctx: &mut Context<'_>) {
-        let Binding { queued, node, .. } = &binding;
-        let profile = self.profiles.of(&queued.info.pod).clone();
-        let said =
-            profile.reserve(&queued.info, node).and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
-        let permits = match said {
-            Ok(permits) => permits,
-            Err(refusal) => return self.give_back(binding, refusal, true, ctx),
-        };
-        let token = self.token();
-        if permits.waits.is_empty() {
-            self.pre_bind(token, binding, ctx);
-        } else {
-            let until = self.waiting.add(token, binding, &permits.waits, ctx.now);
-            ctx.out.set_timer(token, until, Nature::Work);
-        }
-        for (plugin, uid) in permits.allowed {
-            if let Some((token, binding)) = self.waiting.allow(plugin, &uid) {
-                ctx.out.clear_timer(token);
-                self.pre_bind(token, binding, ctx);
-            }
-        }
-    }
-
-    /// The pod has its permits: PreBind, then the binding.
-    ///
-    /// DIVERGES: upstream writes the node to `status.nominatedNodeName` before it waits in Permit or PreBind.
-    fn pre_bind(&mut self, token: u64, binding: Binding, ctx: &mut Context<'_>) {
-        let Binding { queued, node, .. } = &binding;
-        self.queue.done(queued.uid());
-        match self.profiles.of(&queued.info.pod).pre_bind(&queued.info, node) {
-            Ok(Span::ZERO) => self.bind(token, &binding, ctx),
-            Ok(span) => ctx.out.set_timer(token, ctx.now + span, Nature::Work),
-            Err(refusal) => return self.give_back(binding, refusal, false, ctx),
-        }
-        self.bindings.insert(token, binding);
-    }
-
-    fn bind(&self, token: u64, binding: &Binding, ctx: &mut Context<'_>) {
-        let Binding { queued, node, .. } = binding;
-        ctx.out.request(Request::Bind { pod: queued.key(), uid: queued.uid().clone(), node: node.clone() }, token);
-    }
-
-    /// A plugin refuses a pod that has its node already: the pod gives back what it has, and is rejected.
-    ///
-    /// Upstream: schedule_one.go, `schedulingCycle`, `handleBindingCycleError`: the message counts one node.
-    fn give_back(&mut self, binding: Binding, (plugin, status): Refusal, holds_loop: bool, ctx: &mut Context<'_>) {
-        let Binding { queued, node, began } = binding;
-        let pod = queued.info.pod.clone();
-        self.profiles.of(&pod).unreserve(&queued.info, &node);
-        if self.cache.is_assumed(&pod.meta.uid) {
-            self.record_forget(&pod, "not permitted", ctx);
-        }
-        let was_assumed = self.cache.forget(&pod.meta.uid).is_some();
-        self.count(&queued, UNSCHEDULABLE, ctx.now - began);
-        let message = nodes_are_available(1, status.reasons.iter().map(|reason| (reason.as_ref(), 1)));
-        if let Some(patch) =
-            self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, &Nomination::Keep, ctx)
-        {
-            self.send_report(StatusPatch::new(patch, holds_loop), ctx);
-        }
-        if was_assumed {
-            let uid = pod.meta.uid.clone();
-            let event = ClusterEvent::AssignedPodDeleted(pod);
-            self.queue.move_some_on_event(event, ctx.out.cause(), ctx.now, |other| other.meta.uid != uid);
-        }
-    }
-
     fn token(&mut self) -> u64 {
         self.next_token += 1;
         self.next_token - 1
@@ -526,92 +264,9 @@ impl Scheduler {
         if let Some(call) = self.calls.remove(&token) {
             return self.victim_answered(&call, &result, ctx);
         }
-        let Some(Binding { queued, node, began }) = self.bindings.remove(&token) else { return };
-        let pod = queued.info.pod.clone();
-        match result {
-            Ok(_) => {
-                self.count(&queued, SCHEDULED, ctx.now - began);
-                self.profiles.of(&pod).post_bind(&queued.info, &node);
-                self.tell(&queued.key(), || SchedulingNote::Bound(node.clone()), ctx);
-                let message = format!("Successfully assigned {}/{} to {node}", pod.meta.namespace, pod.meta.name);
-                ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
-            }
-            Err(error) => {
-                self.count(&queued, ERROR, ctx.now - began);
-                self.profiles.of(&pod).unreserve(&queued.info, &node);
-                if self.cache.is_assumed(&pod.meta.uid) {
-                    self.record_forget(&pod, "binding failed", ctx);
-                }
-                if self.cache.forget(&pod.meta.uid).is_some() {
-                    self.cluster_event(ClusterEvent::AssignedPodDeleted(pod), ctx);
-                }
-                let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
-                // A binding has its own goroutine, so no cycle waits for this patch.
-                if let Some(patch) = self.handle_failure(queued, Failure::Error, message, &Nomination::Keep, ctx) {
-                    self.send_report(StatusPatch::new(patch, false), ctx);
-                }
-            }
+        if let Some(binding) = self.bindings.remove(&token) {
+            self.bound(binding, result, ctx);
         }
-    }
-
-    /// A cycle failed. The failure handler runs in the loop that schedules, and its patch is a plain call there: until
-    /// the answer has come no other pod is tried.
-    fn fail_cycle(
-        &mut self,
-        queued: QueuedPodInfo,
-        failure: Failure,
-        message: String,
-        nomination: Nomination,
-        ctx: &mut Context<'_>,
-    ) {
-        if let Some(patch) = self.handle_failure(queued, failure, message, &nomination, ctx) {
-            self.send_report(StatusPatch::new(patch, true), ctx);
-        }
-    }
-
-    fn send_report(&mut self, report: StatusPatch, ctx: &mut Context<'_>) {
-        let token = self.token();
-        ctx.out.request(report.request.clone(), token);
-        self.reports.insert(token, report);
-    }
-
-    /// Puts the pod of a failed attempt back and tells the world; the patch of its status, if one is due, is left to send.
-    ///
-    /// Upstream: pkg/scheduler/schedule_one.go, `handleSchedulingFailure` (gate SchedulerAsyncAPICalls off), v1.36.
-    fn handle_failure(
-        &mut self,
-        queued: QueuedPodInfo,
-        failure: Failure,
-        message: String,
-        nomination: &Nomination,
-        ctx: &mut Context<'_>,
-    ) -> Option<Request> {
-        let attempted = queued.info.clone();
-        let uid = attempted.pod.meta.uid.clone();
-        let reason = match failure {
-            Failure::Rejected(_) => "Unschedulable",
-            Failure::Error => "SchedulerError",
-        };
-        let decided = ctx.out.record(Action::Decide, Some(queued.key()), format!("{reason}: {message}"));
-        ctx.out.set_cause(decided);
-        self.tell(&queued.key(), || SchedulingNote::Failed { reason, message: message.clone() }, ctx);
-        match ctx.informers.pod(&queued.key()).cloned() {
-            // Deleted and created again under its name: 1.35 does not notice.
-            Some(current) if current.meta.uid != uid && self.settings.version >= Version::V1_36 => {
-                self.queue.done(&uid);
-                return None;
-            }
-            Some(current) if current.node_name.is_empty() => {
-                let key = queued.key();
-                self.queue.add_unschedulable(queued, &current, failure, ctx.out.cause(), ctx.now);
-                self.queue.decide_nomination(&key, nomination);
-            }
-            // It is gone, or bound after all.
-            _ => self.queue.done(&uid),
-        }
-        let (about, note) = (Object::Pod(attempted.pod.clone()), truncated_note(&message));
-        ctx.out.event(&about, EventType::Warning, "FailedScheduling", note);
-        patch_of_condition(&attempted, reason, message, nomination, ctx.now)
     }
 
     fn count(&mut self, queued: &QueuedPodInfo, result: usize, duration: Span) {
@@ -641,34 +296,6 @@ impl Scheduler {
             }
         }
     }
-}
-
-fn owner_key(set: &ReplicaSet) -> OwnerKey {
-    (Name::from(Kind::ReplicaSet.as_str()), set.meta.namespace.clone(), set.meta.name.clone())
-}
-
-/// Says once which gates a pod waits for, and again when they are others.
-fn record_gates(before: &[Name], pod: &Pod, ctx: &mut Context<'_>) {
-    let gates = &pod.spec.scheduling_gates;
-    if gates.is_empty() || gates == before {
-        return;
-    }
-    let names: Vec<&str> = gates.iter().map(Name::as_str).collect();
-    let text = format!("waits for its scheduling gates: {}", names.join(", "));
-    ctx.out.record(Action::Decide, Some(key_of(pod)), text);
-}
-
-/// The text as an Event's note: at most 1024 bytes, the last four ` ...` when it was longer.
-fn truncated_note(message: &str) -> String {
-    if message.len() <= NOTE_LIMIT_BYTES {
-        return message.to_string();
-    }
-    let suffix = " ...";
-    let mut end = NOTE_LIMIT_BYTES - suffix.len();
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{suffix}", &message[..end])
 }
 
 impl Component for Scheduler {
@@ -761,6 +388,12 @@ impl Component for Scheduler {
     }
 }
 
+#[path = "component_binding.rs"]
+mod binding;
+#[path = "component_events.rs"]
+mod events;
+#[path = "component_failure.rs"]
+mod failure;
 #[path = "component_preempt.rs"]
 mod preempting;
 

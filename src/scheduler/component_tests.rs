@@ -1,3 +1,4 @@
+use super::failure::truncated_note;
 use super::*;
 use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
 use crate::model::api::{ApiError, Reason};
