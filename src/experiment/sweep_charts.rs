@@ -320,6 +320,7 @@ fn words(kpi: &str) -> &str {
         "staleness_seconds_max" => "Highest staleness of caches",
         "pods_created_total" => "Pods created",
         "pods_deleted_total" => "Pods deleted",
+        "pods_unscheduled" => "Pods without a node at the end",
         "requests_total" => "API requests",
         "requests_conflict" => "Conflicts (409)",
         "requests_429" => "Refused requests (429)",

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::model::{Action, Key, Kind, Map, Name, Record, Rv, Span, Time};
+use crate::model::{Action, Key, Kind, Map, Name, PodPhase, Record, Rv, Span, Time};
 use crate::plot::charts::{self, SeriesKey};
 use crate::probes::expectations::Expectations;
 use crate::probes::metrics;
@@ -151,6 +151,7 @@ impl<'a> Watcher<'a> {
             requests_conflict: counters.conflicts,
             requests_429: counters.refused,
             event_writes: self.event_writes,
+            pods_unscheduled: pods_unscheduled(world),
             pods: self.pods.values().copied().collect(),
             staleness: self.ages.results(end),
             leaders: leader_facts(world, end),
@@ -303,6 +304,12 @@ impl Observer for Watcher<'_> {
     fn wants_stop(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.trace.failed() || files.events.failed() || files.metrics.failed())
     }
+}
+
+/// Pods that wait for a node.
+fn pods_unscheduled(world: &World) -> u64 {
+    let pods = world.api().truth().iter(Kind::Pod).filter_map(|object| object.as_pod());
+    pods.filter(|pod| pod.node_name.is_empty() && pod.status.phase == PodPhase::Pending).count() as u64
 }
 
 fn leader_facts(world: &World, end: Time) -> Option<LeaderFacts> {

@@ -27,6 +27,8 @@ pub struct RunFacts {
     pub requests_429: u64,
     /// Writes of Kubernetes Events: the rows of events.csv.
     pub event_writes: u64,
+    /// Pods that are pending without a node at the end.
+    pub pods_unscheduled: u64,
     /// Every pod created after the start, in order of creation.
     pub pods: Vec<PodStart>,
     /// Every informer.
@@ -161,6 +163,7 @@ impl KpiCollector {
         kpis.percentiles("pod_start_sli_seconds", &facts.pods, |pod| pod.pulled);
         kpis.count("pods_created_total", facts.pods.len() as u64);
         kpis.count("pods_deleted_total", self.pods_removed);
+        kpis.count("pods_unscheduled", facts.pods_unscheduled);
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
@@ -184,7 +187,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 28] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -202,6 +205,7 @@ pub const NAMES: [&str; 27] = [
     "pod_start_sli_seconds_p99",
     "pods_created_total",
     "pods_deleted_total",
+    "pods_unscheduled",
     "requests_total",
     "requests_conflict",
     "requests_429",
@@ -332,12 +336,14 @@ mod tests {
         let pod = |ready, pulled| PodStart { created: at(0), ready, pulled: Span::from_milliseconds(pulled) };
         let facts = RunFacts {
             pods: vec![pod(Some(at(3_000)), 2_000), pod(Some(at(1_000)), 0), pod(None, 500)],
+            pods_unscheduled: 1,
             ..RunFacts::default()
         };
         let kpis = KpiCollector::default().finish(&facts);
         // Starts 1 s and 3 s, without pulls 1 s and 1 s: p50 has rank 1, p90 rank 2.
         for (name, value) in [
             ("pods_created_total", Some(3.0)),
+            ("pods_unscheduled", Some(1.0)),
             ("pod_start_seconds_p50", Some(1.0)),
             ("pod_start_seconds_p90", Some(3.0)),
             ("pod_start_sli_seconds_p99", Some(1.0)),

@@ -5,17 +5,28 @@
 use std::collections::BTreeMap;
 
 use super::QueuedPodInfo;
-use crate::model::{Key, Map};
+use crate::model::{Key, Map, Meta, Rv, Time};
 use crate::scheduler::framework::SortKey;
 
-/// The order of the QueueSort plugin; see [`crate::scheduler::plugins::PrioritySort`].
+/// The order of the QueueSort plugin (see [`crate::scheduler::plugins::PrioritySort`]), then age.
 ///
-/// DIVERGES: pods that QueueSort holds for equal keep the order in which they came; upstream's heap leaves it open.
-pub type ActiveKey = (SortKey, u64);
+/// DIVERGES: pods that QueueSort holds for equal are tried in the order of their creation; upstream's heap leaves it open.
+/// They are many only when pods wait already while the scheduler starts: its first list names them all at one instant of
+/// virtual time. Upstream's takes some microseconds for each, in order of their keys.
+pub type ActiveKey = (SortKey, Age);
+
+/// What tells the order in which pods were created: `creationTimestamp`, which has whole seconds; then the version of the
+/// pod when it was seen first, which is that of its creation unless the scheduler came later; then the order of arrival.
+pub type Age = (Time, Rv, u64);
+
+/// The age of a pod that is seen for the first time.
+pub fn age(meta: &Meta, sequence: u64) -> Age {
+    (meta.creation, meta.resource_version, sequence)
+}
 
 /// The order key of a pod.
 pub fn active_key(pod: &QueuedPodInfo) -> ActiveKey {
-    (pod.order, pod.sequence)
+    (pod.order, pod.age)
 }
 
 /// Pods in order of a key.

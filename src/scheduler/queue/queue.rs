@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::active::{ActiveQueue, active_key};
+use super::active::{ActiveQueue, Age, active_key, age};
 use super::backoff::{BackoffQueue, BackoffSettings};
 use super::nominator::Nominator;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
@@ -39,8 +39,8 @@ pub struct QueuedPodInfo {
     pub order: SortKey,
     /// What put it where it can be tried.
     pub cause: Cause,
-    /// Order of arrival.
-    pub sequence: u64,
+    /// Decides between pods that QueueSort holds for equal.
+    pub age: Age,
 }
 
 impl QueuedPodInfo {
@@ -171,7 +171,7 @@ impl SchedulingQueue {
             gating_plugin: "",
             order: SortKey::default(),
             cause,
-            sequence: self.next_sequence,
+            age: age(&pod.meta, self.next_sequence),
         };
         self.next_sequence += 1;
         let node = &pod.status.nominated_node_name;
@@ -452,7 +452,7 @@ fn set_pod(queued: &mut QueuedPodInfo, pod: &Rc<Pod>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Node, RecordId, Span};
+    use crate::model::{Node, RecordId, Rv, Span};
     use crate::scheduler::cache::testing::{bound, node, pod, pod_with};
     use crate::scheduler::framework::{Profile, Version, names};
 
@@ -508,6 +508,20 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_one_list_leave_in_the_order_of_their_creation() {
+        let mut queue = queue(true);
+        // A list comes in order of names. In second 1 came c (version 7) and d, whose status was written later (9); in
+        // second 2 b (8) and a, which nobody has touched (8 is taken, so 10).
+        for (name, second, version) in [("a", 2, 10), ("b", 2, 8), ("c", 1, 7), ("d", 1, 9)] {
+            let mut pod = pod(name);
+            (pod.meta.creation, pod.meta.resource_version) = (seconds(second * 1_000), Rv(version));
+            queue.add(&Rc::new(pod), RecordId(1), seconds(5_000));
+        }
+        let order: Vec<_> = std::iter::from_fn(|| pop_name(&mut queue, 5_000)).collect();
+        assert_eq!(order, ["c", "d", "b", "a"]);
+    }
+
+    #[test]
     fn only_events_that_help_the_rejecting_plugin_move_a_pod() {
         for (plugin, event, moves) in [
             (names::NODE_RESOURCES_FIT, pod_deleted(), true),
@@ -560,7 +574,7 @@ mod tests {
             gating_plugin: "",
             order: SortKey::default(),
             cause: RecordId(1),
-            sequence: 0,
+            age: Age::default(),
         };
         for (rejections, errors, seconds) in
             [(0, 0, 0), (1, 0, 1), (2, 0, 2), (4, 0, 8), (5, 0, 10), (60, 0, 10), (4, 1, 1)]
