@@ -85,6 +85,29 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_changed_is_the_last_of_its_node() {
+        let mut cache = cluster([node("n")], ["a", "b", "c"].map(|name| bound(name, "n", 100, 0)));
+        let order = |cache: &mut Cache| -> String {
+            let snapshot = cache.snapshot();
+            snapshot.pods(snapshot.nodes()[0]).iter().map(|info| info.pod.meta.name.as_str()).collect()
+        };
+        assert_eq!(order(&mut cache), "abc");
+        // One that goes leaves its place to the last: abc -> cb, and comes back behind.
+        let mut seen = Vec::new();
+        for name in ["a", "b", "c"] {
+            let spec = cache.pods[&Uid::from(format!("default/{name}"))].info.pod.spec.clone();
+            let mut changed = bound(name, "n", 100, 0);
+            changed.spec = spec;
+            cache.update_pod(&Rc::new(changed));
+            seen.push(order(&mut cache));
+        }
+        assert_eq!(seen, ["cba", "cab", "bac"]);
+        // The same with other requests.
+        cache.update_pod(&Rc::new(bound("b", "n", 200, 0)));
+        assert_eq!(order(&mut cache), "cab");
+    }
+
+    #[test]
     fn pods_outlive_their_node_in_the_cache() {
         let mut cache = cluster([node("a"), node("b")], [bound("x", "a", 300, 0), bound("early", "late", 100, 0)]);
         cache.remove_node(&"a".into());

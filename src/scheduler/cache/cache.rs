@@ -113,10 +113,7 @@ impl Cache {
         let cached = self.pods.get_mut(&pod.meta.uid).expect("it was found above");
         let info = Rc::new(cached.info.with_pod(pod.clone()));
         let before = std::mem::replace(&mut cached.info, info.clone());
-        let on_node = &mut self.rows[cached.node.0 as usize].pods;
-        if let Some(place) = on_node.iter_mut().find(|other| Rc::ptr_eq(other, &before)) {
-            *place = info;
-        }
+        self.rows[cached.node.0 as usize].update_pod(&before, info);
         self.generations.pods_changed(cached.node);
     }
 

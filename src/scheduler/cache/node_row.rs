@@ -26,6 +26,8 @@ pub(super) struct NodeRow {
     pub(super) name: Name,
     /// `None` while only pods on it are known.
     pub(super) node: Option<Rc<Node>>,
+    /// In upstream's order, which shows where preemption finds pods alike: the last takes the place of one that goes, and a pod
+    /// that changed goes and comes.
     pub(super) pods: Vec<Rc<PodInfo>>,
     /// Extended resources requested by its pods, sorted by name.
     pub(super) extended_requested: Vec<(Name, i64)>,
@@ -54,8 +56,17 @@ impl NodeRow {
     pub(super) fn remove_pod(&mut self, sums: &mut NodeSums, info: &Rc<PodInfo>) {
         self.count(sums, info, -1);
         self.used_ports.retain(|used| !info.host_ports.contains(used));
-        // The order of pods on a node shows nowhere.
-        self.pods.retain(|other| !Rc::ptr_eq(other, info));
+        if let Some(place) = self.pods.iter().position(|other| Rc::ptr_eq(other, info)) {
+            self.pods.swap_remove(place);
+        }
+    }
+
+    /// The same pod with the same requests, changed otherwise.
+    pub(super) fn update_pod(&mut self, before: &Rc<PodInfo>, info: Rc<PodInfo>) {
+        if let Some(place) = self.pods.iter().position(|other| Rc::ptr_eq(other, before)) {
+            self.pods.swap_remove(place);
+            self.pods.push(info);
+        }
     }
 
     fn count(&mut self, sums: &mut NodeSums, info: &PodInfo, sign: i64) {

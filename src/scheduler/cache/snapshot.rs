@@ -94,7 +94,7 @@ impl<'a> Snapshot<'a> {
         &self.row(index).extended_requested
     }
 
-    /// Its pods, assumed ones included, in no order that means anything.
+    /// Its pods, assumed ones included, in the order of upstream's cache.
     pub fn pods(&self, index: NodeIndex) -> &'a [Rc<PodInfo>] {
         &self.row(index).pods
     }

@@ -29,6 +29,8 @@ pub struct Watcher {
     /// What recordings call ReplicaSets, by name.
     sets: BTreeMap<String, String>,
     made: BTreeMap<String, u32>,
+    /// Names of pods by uid: recordings name the pod where a message has its uid.
+    pods: BTreeMap<String, String>,
     seen: [u64; Kind::COUNT],
 }
 
@@ -43,6 +45,7 @@ impl Watcher {
             writers: BTreeMap::new(),
             sets: BTreeMap::new(),
             made: BTreeMap::new(),
+            pods: BTreeMap::new(),
             seen: [0; Kind::COUNT],
         }
     }
@@ -61,7 +64,11 @@ impl Watcher {
     }
 
     fn alias_text(&self, text: &str) -> String {
-        self.sets.iter().fold(text.to_string(), |text, (name, alias)| text.replace(name, alias))
+        let text = self.sets.iter().fold(text.to_string(), |text, (name, alias)| text.replace(name, alias));
+        match text.strip_prefix("Preempted by pod ").and_then(|rest| rest.split_once(' ')) {
+            Some((uid, rest)) if self.pods.contains_key(uid) => format!("Preempted by pod {} {rest}", self.pods[uid]),
+            _ => text,
+        }
     }
 
     fn note_set(&mut self, object: &Object) {
@@ -79,6 +86,10 @@ impl Watcher {
         let kind = entry.object.kind();
         if kind == Kind::ReplicaSet && entry.old.is_none() {
             self.note_set(&entry.object);
+        }
+        if kind == Kind::Pod && entry.old.is_none() {
+            let meta = entry.object.meta();
+            self.pods.insert(meta.uid.to_string(), self.alias(kind, meta.name.as_str()));
         }
         if entry.committed_at < self.zero {
             return;
