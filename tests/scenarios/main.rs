@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod affinity_zones;
 mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
@@ -21,8 +22,10 @@ mod requeue_forever;
 mod restart_storm;
 mod rolling_operator;
 mod self_conflict;
+mod spread_zones;
 mod stale_controller;
 mod sweep_workers;
+mod taints;
 
 use std::path::Path;
 use std::sync::Arc;
