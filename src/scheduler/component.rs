@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cache::{Cache, Counted, OwnerKey};
+use super::cycle_time::{CycleTime, Work};
 use super::explain;
 use super::framework::{ClusterEvent, Profile, Profiles, Refusal, Version, names};
 use super::memo::Memo;
@@ -29,7 +30,7 @@ use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
-    Action, ApiResult, Cause, Distribution, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet,
+    Action, ApiResult, Cause, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet,
     Request, Selector, Span, Time,
 };
 
@@ -50,10 +51,8 @@ const CYCLE_TIME: Purpose = Purpose("scheduling-cycle");
 /// Settings.
 #[derive(Clone, Debug)]
 pub struct SchedulerSettings {
-    /// Fixed part of a scheduling cycle.
-    pub cycle: Distribution,
-    /// More for each node looked at.
-    pub per_node: Span,
+    /// Computing time of a scheduling cycle.
+    pub cycle: CycleTime,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: u32,
     /// Back-off of pods that were tried in vain.
@@ -198,21 +197,18 @@ impl Scheduler {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
             }
-            let (outcome, evaluated) = match result {
-                Ok(result) => (Ok(result.node), result.evaluated),
-                Err(error) => {
-                    let rejected = Rejected {
-                        message: error.message().to_string(),
-                        plugins: error.unschedulable_plugins().to_vec(),
-                        post_filter: error.post_filter(),
-                    };
-                    (Err(rejected), error.evaluated())
-                }
+            let work = Work::of(&result);
+            let outcome = match result {
+                Ok(result) => Ok(result.node),
+                Err(error) => Err(Rejected {
+                    message: error.message().to_string(),
+                    plugins: error.unschedulable_plugins().to_vec(),
+                    post_filter: error.post_filter(),
+                }),
             };
-            let entity = key.stable_hash();
-            let fixed = draw_span(ctx.draws, &self.settings.cycle, CYCLE_TIME, entity, occurrence);
-            let span = fixed + Span(self.settings.per_node.0.saturating_mul(evaluated as i64));
-            ctx.out.set_timer(CYCLE, ctx.now + span, Nature::Work);
+            let time = &self.settings.cycle;
+            let base = draw_span(ctx.draws, &time.base, CYCLE_TIME, key.stable_hash(), occurrence);
+            ctx.out.set_timer(CYCLE, ctx.now + time.span(base, work), Nature::Work);
             self.cycle = Some(Cycle { queued, outcome, cause, began: ctx.now });
         }
     }
