@@ -20,6 +20,7 @@ pub mod preempt;
 pub mod preemption;
 pub mod queue;
 pub mod schedule_one;
+pub mod scheduler_metrics;
 pub mod status_patch;
 pub mod ties;
 pub mod waiting_pods;
