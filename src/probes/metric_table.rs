@@ -17,7 +17,7 @@ const fn metric(name: &'static str, labels: &'static [&'static str], meaning: &'
 
 /// All metrics, in order of their names.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 47] = [
+pub const METRICS: [Metric; 58] = [
     metric(
         "apiserver_current_inflight_requests",
         &["request_kind"],
@@ -194,19 +194,74 @@ pub const METRICS: [Metric; 47] = [
         "Pods in the scheduler's queues: `active`, `backoff`, `unschedulable`, `gated`.",
     ),
     metric(
+        "scheduler_pod_scheduling_attempts_count",
+        &[],
+        "Pods that the scheduler bound.",
+    ),
+    metric(
+        "scheduler_pod_scheduling_attempts_sum",
+        &[],
+        "The sum of the attempts that they needed.",
+    ),
+    metric(
+        "scheduler_pod_scheduling_sli_duration_seconds_count",
+        &["attempts"],
+        "Pods that were bound at this attempt; from the 15th on `15+`.",
+    ),
+    metric(
+        "scheduler_pod_scheduling_sli_duration_seconds_sum",
+        &["attempts"],
+        "The sum of the times from when they could first be tried, without scheduling gates, until they were bound.",
+    ),
+    metric(
+        "scheduler_preemption_attempts_total",
+        &[],
+        "How often the scheduler looked for pods to preempt.",
+    ),
+    metric(
+        "scheduler_preemption_victims_count",
+        &[],
+        "How often it found some.",
+    ),
+    metric(
+        "scheduler_preemption_victims_sum",
+        &[],
+        "The pods that it chose.",
+    ),
+    metric(
+        "scheduler_queue_incoming_pods_total",
+        &["event", "queue"],
+        "Pods that entered one of the scheduler's queues (`active`, `backoff`, `unschedulable`), by what put them there.",
+    ),
+    metric(
         "scheduler_schedule_attempts_total",
         &["profile", "result"],
         "Attempts to schedule: `scheduled`, `unschedulable`, `error`.",
     ),
     metric(
+        "scheduler_scheduling_algorithm_duration_seconds_count",
+        &[],
+        "Scheduling cycles that have computed.",
+    ),
+    metric(
+        "scheduler_scheduling_algorithm_duration_seconds_sum",
+        &[],
+        "The sum of their computing times.",
+    ),
+    metric(
         "scheduler_scheduling_attempt_duration_seconds_count",
         &["profile", "result"],
-        "The same.",
+        "The same as `scheduler_schedule_attempts_total`.",
     ),
     metric(
         "scheduler_scheduling_attempt_duration_seconds_sum",
         &["profile", "result"],
-        "The sum of their times.",
+        "The sum of their times, binding included.",
+    ),
+    metric(
+        "scheduler_unschedulable_pods",
+        &["plugin", "profile"],
+        "Pods in the queues that a plugin rejected at their last attempt, or holds back; a pod counts for each plugin.",
     ),
     metric(
         "workqueue_adds_total",

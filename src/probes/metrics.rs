@@ -11,7 +11,7 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 47] = [
+pub const NAMES: [&str; 58] = [
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_executing_seats",
@@ -47,9 +47,20 @@ pub const NAMES: [&str; 47] = [
     "leader_election_master_status",
     "rest_client_requests_total",
     "scheduler_pending_pods",
+    "scheduler_pod_scheduling_attempts_count",
+    "scheduler_pod_scheduling_attempts_sum",
+    "scheduler_pod_scheduling_sli_duration_seconds_count",
+    "scheduler_pod_scheduling_sli_duration_seconds_sum",
+    "scheduler_preemption_attempts_total",
+    "scheduler_preemption_victims_count",
+    "scheduler_preemption_victims_sum",
+    "scheduler_queue_incoming_pods_total",
     "scheduler_schedule_attempts_total",
+    "scheduler_scheduling_algorithm_duration_seconds_count",
+    "scheduler_scheduling_algorithm_duration_seconds_sum",
     "scheduler_scheduling_attempt_duration_seconds_count",
     "scheduler_scheduling_attempt_duration_seconds_sum",
+    "scheduler_unschedulable_pods",
     "workqueue_adds_total",
     "workqueue_depth",
     "workqueue_longest_running_processor_seconds",

@@ -15,6 +15,7 @@ use super::settings::{Said, Settings};
 use super::static_pods;
 use super::yaml::Part;
 use crate::model::{ComponentGates, Distribution, Gate, Span};
+use crate::scheduler::cycle_time::CycleTime;
 use crate::sim::plan::{
     CacheStart, ComponentPlan, KubeletPlan, KubernetesVersion, ProcessPlan, QueuePlan, RateLimit, ResyncPlan,
     SchedulerPlan,
@@ -226,8 +227,11 @@ impl World<'_> {
             ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
         ];
         let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
-            cycle: constant(defaults::SCHEDULING_CYCLE),
-            per_node: defaults::SCHEDULING_PER_NODE,
+            cycle: CycleTime {
+                base: plane.cycle_base.clone().unwrap_or(constant(defaults::SCHEDULING_CYCLE)),
+                per_node_filtered: plane.per_node_filtered.unwrap_or(defaults::SCHEDULING_PER_NODE_FILTERED),
+                per_node_scored: plane.per_node_scored.unwrap_or(defaults::SCHEDULING_PER_NODE_SCORED),
+            },
             percentage_of_nodes_to_score: settings.scheduler.percentage_of_nodes_to_score.unwrap_or(0),
             pod_initial_backoff: settings.scheduler.pod_initial_backoff.unwrap_or(defaults::POD_INITIAL_BACKOFF),
             pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),

@@ -43,10 +43,12 @@ pub const REQUEST_TIMEOUT: Span = Span::from_seconds(60);
 pub const API_EXECUTORS: u32 = 4;
 /// What a crowd of requests costs an API server with a capacity.
 pub const API_CONTENTION: f64 = 0.1;
-/// Fixed part of a scheduling cycle.
-pub const SCHEDULING_CYCLE: Span = Span::from_milliseconds(1);
-/// More for each node looked at.
-pub const SCHEDULING_PER_NODE: Span = Span::from_microseconds(1);
+/// Fixed part of a scheduling cycle; for this and the next two see `scheduler::cycle_time`.
+pub const SCHEDULING_CYCLE: Span = Span::from_microseconds(100);
+/// More for each node that it filters.
+pub const SCHEDULING_PER_NODE_FILTERED: Span = Span::from_microseconds(1);
+/// More for each node that it scores.
+pub const SCHEDULING_PER_NODE_SCORED: Span = Span::from_microseconds(1);
 /// Back-off of a pod after its first vain attempt.
 pub const POD_INITIAL_BACKOFF: Span = Span::from_seconds(1);
 /// Longest back-off of a pod.
@@ -271,8 +273,24 @@ fn usual_rows() -> Vec<Row> {
             "client of kube-scheduler; its Events have another one like it",
         ),
         row("(none)", limit(KUBELET_CLIENT), KUBERNETES, "client of each kubelet; its Events have another one like it"),
-        row("(none)", SCHEDULING_CYCLE, OURS, "fixed part of a scheduling cycle"),
-        row("(none)", SCHEDULING_PER_NODE, OURS, "more for each node looked at"),
+        row(
+            "`spec.controlPlane.scheduler.cycleTime.base`",
+            SCHEDULING_CYCLE,
+            OURS,
+            "fixed part of a scheduling cycle; this and the next two follow measurements of the real code",
+        ),
+        row(
+            "`spec.controlPlane.scheduler.cycleTime.perNodeFiltered`",
+            SCHEDULING_PER_NODE_FILTERED,
+            OURS,
+            "more for each node that it filters, and for each that a preemption looks at",
+        ),
+        row(
+            "`spec.controlPlane.scheduler.cycleTime.perNodeScored`",
+            SCHEDULING_PER_NODE_SCORED,
+            OURS,
+            "more for each node that it scores",
+        ),
     ]
 }
 

@@ -72,6 +72,12 @@ pub struct ControlPlane {
     pub deployment_time: Option<Distribution>,
     /// `controllerManager.client.timeout`.
     pub manager_timeout: Option<Span>,
+    /// `scheduler.cycleTime.base`.
+    pub cycle_base: Option<Distribution>,
+    /// `scheduler.cycleTime.perNodeFiltered`.
+    pub per_node_filtered: Option<Span>,
+    /// `scheduler.cycleTime.perNodeScored`.
+    pub per_node_scored: Option<Span>,
     /// `scheduler.client.timeout`.
     pub scheduler_timeout: Option<Span>,
     /// `apiServer`.
@@ -270,6 +276,12 @@ fn control_plane(mut fields: Fields<'_>, version: KubernetesVersion) -> ControlP
         plane.scheduler_replicas = replicas::read(&mut scheduler);
         plane.flags.extend(flags(&mut scheduler, FlagTable::Scheduler, version));
         plane.scheduler_timeout = client::of_component(&mut scheduler);
+        if let Some(mut times) = scheduler.get("cycleTime").and_then(|entry| entry.fields()) {
+            plane.cycle_base = time(&mut times, "base");
+            plane.per_node_filtered = times.get("perNodeFiltered").and_then(|entry| entry.duration());
+            plane.per_node_scored = times.get("perNodeScored").and_then(|entry| entry.duration());
+            times.finish();
+        }
         scheduler.finish();
     }
     if let Some(mut server) = fields.get("apiServer").and_then(|entry| entry.fields()) {

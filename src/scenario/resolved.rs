@@ -353,6 +353,17 @@ impl Filler {
             if !elsewhere.contains(&FlagTable::Scheduler) {
                 self.flags(scheduler, "scheduler", &usual);
             }
+            if let Some(times) = Filler::mapping(scheduler, "cycleTime") {
+                let path = &["spec", "controlPlane", "scheduler", "cycleTime"];
+                let usual = [
+                    ("base", defaults::SCHEDULING_CYCLE),
+                    ("perNodeFiltered", defaults::SCHEDULING_PER_NODE_FILTERED),
+                    ("perNodeScored", defaults::SCHEDULING_PER_NODE_SCORED),
+                ];
+                for (field, span) in usual {
+                    self.fill(times, path, field, distribution::write(&Distribution::Constant(span.0)));
+                }
+            }
         }
     }
 

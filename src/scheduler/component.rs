@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cache::{Cache, Counted, OwnerKey};
+use super::cycle_time::{CycleTime, Work};
 use super::explain;
 use super::framework::{ClusterEvent, Profile, Profiles, Refusal, Version, names};
 use super::memo::Memo;
@@ -17,6 +18,7 @@ use super::preemption::{Nomination, PostFilter};
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
 use super::schedule_one::{Search, nodes_are_available, schedule_pod, schedule_pod_remembering};
+use super::scheduler_metrics::{Metrics, Outcome};
 use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch, patch_of_condition};
 use super::ties::{Ties, break_tie};
 use super::waiting_pods::{Binding, WaitingPods};
@@ -29,8 +31,8 @@ use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
-    Action, ApiResult, Cause, Distribution, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet,
-    Request, Selector, Span, Time,
+    Action, ApiResult, Cause, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet, Request,
+    Selector, Span, Time,
 };
 
 /// Timer: the cycle's computing is done.
@@ -50,10 +52,8 @@ const CYCLE_TIME: Purpose = Purpose("scheduling-cycle");
 /// Settings.
 #[derive(Clone, Debug)]
 pub struct SchedulerSettings {
-    /// Fixed part of a scheduling cycle.
-    pub cycle: Distribution,
-    /// More for each node looked at.
-    pub per_node: Span,
+    /// Computing time of a scheduling cycle.
+    pub cycle: CycleTime,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: u32,
     /// Back-off of pods that were tried in vain.
@@ -92,8 +92,7 @@ pub struct Scheduler {
     next_token: u64,
     backoff_at: Option<Time>,
     leftover_at: Option<Time>,
-    /// Sums of attempts by result, a profile.
-    attempts: Vec<[AttemptSums; 3]>,
+    metrics: Metrics,
     /// Where the pod that is to be explained was last said to be.
     told: Waiting,
 }
@@ -113,20 +112,8 @@ struct Rejected {
     message: String,
     plugins: Vec<&'static str>,
     post_filter: PostFilter,
+    preemption_was_tried: bool,
 }
-
-/// Attempts with one result.
-#[derive(Clone, Copy, Debug, Default)]
-struct AttemptSums {
-    count: u64,
-    duration: Span,
-}
-
-/// Labels of attempts by result.
-const RESULTS: [&str; 3] = ["scheduled", "unschedulable", "error"];
-const SCHEDULED: usize = 0;
-const UNSCHEDULABLE: usize = 1;
-const ERROR: usize = 2;
 
 impl Scheduler {
     /// A scheduler with the default profile.
@@ -141,7 +128,7 @@ impl Scheduler {
             Search { next_start_node_index: 0, percentage_of_nodes_to_score: settings.percentage_of_nodes_to_score };
         Scheduler {
             queue: SchedulingQueue::new(profiles.clone(), settings.backoff),
-            attempts: vec![Default::default(); profiles.iter().count()],
+            metrics: Metrics::new(&profiles),
             memos: vec![Memo::default(); profiles.iter().count()],
             profiles,
             settings,
@@ -198,21 +185,19 @@ impl Scheduler {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
             }
-            let (outcome, evaluated) = match result {
-                Ok(result) => (Ok(result.node), result.evaluated),
-                Err(error) => {
-                    let rejected = Rejected {
-                        message: error.message().to_string(),
-                        plugins: error.unschedulable_plugins().to_vec(),
-                        post_filter: error.post_filter(),
-                    };
-                    (Err(rejected), error.evaluated())
-                }
+            let work = Work::of(&result);
+            let outcome = match result {
+                Ok(result) => Ok(result.node),
+                Err(error) => Err(Rejected {
+                    message: error.message().to_string(),
+                    plugins: error.unschedulable_plugins().to_vec(),
+                    post_filter: error.post_filter(),
+                    preemption_was_tried: error.preemption_was_tried(),
+                }),
             };
-            let entity = key.stable_hash();
-            let fixed = draw_span(ctx.draws, &self.settings.cycle, CYCLE_TIME, entity, occurrence);
-            let span = fixed + Span(self.settings.per_node.0.saturating_mul(evaluated as i64));
-            ctx.out.set_timer(CYCLE, ctx.now + span, Nature::Work);
+            let time = &self.settings.cycle;
+            let base = draw_span(ctx.draws, &time.base, CYCLE_TIME, key.stable_hash(), occurrence);
+            ctx.out.set_timer(CYCLE, ctx.now + time.span(base, work), Nature::Work);
             self.cycle = Some(Cycle { queued, outcome, cause, began: ctx.now });
         }
     }
@@ -237,9 +222,13 @@ impl Scheduler {
     fn end_cycle(&mut self, ctx: &mut Context<'_>) {
         let Some(Cycle { queued, outcome, cause, began }) = self.cycle.take() else { return };
         ctx.out.set_cause(cause);
+        self.metrics.computed(ctx.now - began);
         match outcome {
-            Err(Rejected { message, plugins, post_filter }) => {
-                self.count(&queued, UNSCHEDULABLE, ctx.now - began);
+            Err(Rejected { message, plugins, post_filter, preemption_was_tried }) => {
+                self.count(&queued, Outcome::Unschedulable, ctx.now - began);
+                if preemption_was_tried {
+                    self.metrics.preemption_tried();
+                }
                 self.preempt(&queued, &post_filter, ctx);
                 self.fail_cycle(queued, Failure::Rejected(plugins), message, post_filter.nomination, ctx);
             }
@@ -269,11 +258,9 @@ impl Scheduler {
         }
     }
 
-    fn count(&mut self, queued: &QueuedPodInfo, result: usize, duration: Span) {
+    fn count(&mut self, queued: &QueuedPodInfo, outcome: Outcome, duration: Span) {
         let profile = self.profiles.find(&queued.info.pod).map_or(0, |(index, _)| index);
-        let sums = &mut self.attempts[profile][result];
-        sums.count += 1;
-        sums.duration = sums.duration + duration;
+        self.metrics.attempted(profile, outcome, duration);
     }
 
     /// Keeps the two timers at the next instant that matters.
@@ -364,23 +351,7 @@ impl Component for Scheduler {
     }
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
-        let pending = [
-            ("active", self.queue.active_len()),
-            ("backoff", self.queue.backoff_len()),
-            ("unschedulable", self.queue.unschedulable_len()),
-            ("gated", self.queue.gated_len()),
-        ];
-        for (queue, pods) in pending {
-            sink.sample("scheduler_pending_pods", &[("queue", queue)], pods as f64);
-        }
-        let by_profile = self.profiles.iter().zip(&self.attempts);
-        let rows = by_profile.flat_map(|(profile, sums)| RESULTS.into_iter().zip(sums).map(move |row| (profile, row)));
-        for (profile, (result, sums)) in rows {
-            let labels = [("profile", profile.scheduler_name.as_str()), ("result", result)];
-            sink.sample("scheduler_schedule_attempts_total", &labels, sums.count as f64);
-            sink.sample("scheduler_scheduling_attempt_duration_seconds_sum", &labels, sums.duration.as_seconds());
-            sink.sample("scheduler_scheduling_attempt_duration_seconds_count", &labels, sums.count as f64);
-        }
+        self.metrics.sample(&self.profiles, &self.queue, sink);
     }
 
     fn boxed_clone(&self) -> Box<dyn Component> {

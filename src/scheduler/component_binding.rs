@@ -11,7 +11,7 @@ impl Scheduler {
         if self.cache.assume(&queued.info, &node, counted).is_err() {
             let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
             let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
-            self.count(&queued, ERROR, ctx.now - began);
+            self.count(&queued, Outcome::Error, ctx.now - began);
             return self.fail_cycle(queued, Failure::Error, message, Nomination::Keep, ctx);
         }
         if self.settings.assume {
@@ -85,7 +85,7 @@ impl Scheduler {
             self.record_forget(&pod, "not permitted", ctx);
         }
         let was_assumed = self.cache.forget(&pod.meta.uid).is_some();
-        self.count(&queued, UNSCHEDULABLE, ctx.now - began);
+        self.count(&queued, Outcome::Unschedulable, ctx.now - began);
         let message = nodes_are_available(1, status.reasons.iter().map(|reason| (reason.as_ref(), 1)));
         if let Some(patch) =
             self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, &Nomination::Keep, ctx)
@@ -105,14 +105,15 @@ impl Scheduler {
         let pod = queued.info.pod.clone();
         match result {
             Ok(_) => {
-                self.count(&queued, SCHEDULED, ctx.now - began);
+                self.count(&queued, Outcome::Scheduled, ctx.now - began);
+                self.metrics.bound(queued.attempts, ctx.now - queued.initial_attempt.unwrap_or(began));
                 self.profiles.of(&pod).post_bind(&queued.info, &node);
                 self.tell(&queued.key(), || SchedulingNote::Bound(node.clone()), ctx);
                 let message = format!("Successfully assigned {}/{} to {node}", pod.meta.namespace, pod.meta.name);
                 ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
             }
             Err(error) => {
-                self.count(&queued, ERROR, ctx.now - began);
+                self.count(&queued, Outcome::Error, ctx.now - began);
                 self.profiles.of(&pod).unreserve(&queued.info, &node);
                 if self.cache.is_assumed(&pod.meta.uid) {
                     self.record_forget(&pod, "binding failed", ctx);

@@ -7,6 +7,7 @@ impl Scheduler {
     /// victims are deleted while other pods are scheduled. Until the deletions are sent the pod is held back.
     pub(super) fn preempt(&mut self, queued: &QueuedPodInfo, post_filter: &PostFilter, ctx: &mut Context<'_>) {
         let Nomination::Node(node) = &post_filter.nomination else { return };
+        self.metrics.preempts(post_filter.victims.len());
         let before = ctx.out.cause();
         let names: Vec<&str> = post_filter.victims.iter().map(|victim| victim.pod.meta.name.as_str()).collect();
         let text = format!("preempts on {node}: {}", names.join(", "));
@@ -52,7 +53,7 @@ impl Scheduler {
         if let Some((key, uid, has_failed)) = answered.ended {
             self.queue.release(&uid);
             if has_failed {
-                self.queue.activate(&key, ctx.out.cause());
+                self.queue.activate(&key, ctx.out.cause(), ctx.now);
             }
         }
         if let Some(cause) = answered.cause {

@@ -2,7 +2,7 @@ use super::failure::truncated_note;
 use super::*;
 use crate::component::{Draws, Effect, Informers, Outbox, Sensors};
 use crate::model::api::{ApiError, Reason};
-use crate::model::{Answer, Condition, ConditionStatus, Record, RecordId, Rv, Uid};
+use crate::model::{Answer, Condition, ConditionStatus, Distribution, Record, RecordId, Rv, Uid};
 use crate::scheduler::cache::testing::{bound, node, pod_with, sized_node};
 use crate::scheduler::framework::config::{PluginArgs, PluginSet, Point};
 use crate::scheduler::framework::registry::{optional, registry};
@@ -39,8 +39,11 @@ impl Rig {
     /// Cycles take 1 ms and 1 us a node.
     fn new(assume: bool) -> Rig {
         let scheduler = Scheduler::new(SchedulerSettings {
-            cycle: Distribution::Constant(1_000_000),
-            per_node: Span::from_microseconds(1),
+            cycle: CycleTime {
+                base: Distribution::Constant(1_000_000),
+                per_node_filtered: Span::from_microseconds(1),
+                per_node_scored: Span::ZERO,
+            },
             percentage_of_nodes_to_score: 0,
             backoff: BackoffSettings::default(),
             assume,

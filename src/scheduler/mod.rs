@@ -2,7 +2,7 @@
 //!
 //! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
 //! (which pod is next), [`schedule_one`] (one attempt, pure), [`preemption`] (making room), [`memo`] (what makes it fast),
-//! [`explain`] (an attempt in words), [`component`] (the glue over time).
+//! [`cycle_time`] (how long it takes), [`explain`] (an attempt in words), [`component`] (the glue over time).
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
@@ -10,6 +10,7 @@
 
 pub mod cache;
 pub mod component;
+pub mod cycle_time;
 pub mod explain;
 pub mod filters;
 pub mod framework;
@@ -19,6 +20,7 @@ pub mod preempt;
 pub mod preemption;
 pub mod queue;
 pub mod schedule_one;
+pub mod scheduler_metrics;
 pub mod status_patch;
 pub mod ties;
 pub mod waiting_pods;

@@ -9,6 +9,7 @@ use super::cache::{NodeIndex, Snapshot};
 use super::filters::{Filters, Narrowed, Round};
 use super::framework::{PodInfo, Profile, Status};
 use super::memo::{Memo, Recalled, Scoring};
+use super::preemption::message::NO_STATE;
 use super::preemption::{Nomination, PostFilter, post_filter};
 use super::queue::Nominator;
 use crate::model::Name;
@@ -123,6 +124,14 @@ impl ScheduleError {
         match self {
             ScheduleError::NoNodes => PostFilter { nomination: Nomination::Clear, ..PostFilter::default() },
             ScheduleError::Fit(fit) => fit.post_filter.clone(),
+        }
+    }
+
+    /// Whether DefaultPreemption was asked for room: a PostFilter before it may have ended in an error.
+    pub fn preemption_was_tried(&self) -> bool {
+        match self {
+            ScheduleError::NoNodes => false,
+            ScheduleError::Fit(fit) => fit.post_filter.message.as_deref() != Some(NO_STATE),
         }
     }
 

@@ -219,7 +219,6 @@ fn build_scheduler(plan: &Plan, scheduler: &SchedulerPlan) -> Scheduler {
     };
     let settings = SchedulerSettings {
         cycle: scheduler.cycle.clone(),
-        per_node: scheduler.per_node,
         percentage_of_nodes_to_score: scheduler.percentage_of_nodes_to_score,
         backoff: BackoffSettings {
             initial: scheduler.pod_initial_backoff,

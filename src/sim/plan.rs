@@ -28,6 +28,7 @@ use crate::client::rest::ClientLimit;
 use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
+use crate::scheduler::cycle_time::CycleTime;
 use crate::scheduler::framework::ProfileConfig;
 use crate::scheduler::ties::Ties;
 
@@ -327,10 +328,8 @@ pub struct ArrivalsPlan {
 /// Settings of the scheduler.
 #[derive(Clone, Debug)]
 pub struct SchedulerPlan {
-    /// Fixed part of a scheduling cycle.
-    pub cycle: Distribution,
-    /// More for each node looked at.
-    pub per_node: Span,
+    /// Computing time of a scheduling cycle.
+    pub cycle: CycleTime,
     /// `percentageOfNodesToScore`; 0 = adaptive.
     pub percentage_of_nodes_to_score: u32,
     /// `podInitialBackoffSeconds`

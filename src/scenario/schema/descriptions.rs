@@ -76,6 +76,13 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("spec.controlPlane.scheduler", "kube-scheduler."),
     ("spec.controlPlane.scheduler.flags", "Its command line."),
+    ("spec.controlPlane.scheduler.cycleTime", "Computing time of a scheduling cycle."),
+    ("spec.controlPlane.scheduler.cycleTime.base", "The part that is the same for any number of nodes; 100us."),
+    (
+        "spec.controlPlane.scheduler.cycleTime.perNodeFiltered",
+        "More for each node that is filtered, and for each that a preemption looks at; 1us.",
+    ),
+    ("spec.controlPlane.scheduler.cycleTime.perNodeScored", "More for each node that is scored; 1us."),
     ("spec.controlPlane.scheduler.client", "What its API clients do that no flag says."),
     (
         "spec.controlPlane.scheduler.client.timeout",

@@ -50,6 +50,7 @@ spec:
     scheduler:
       flags: ["--kube-api-qps=5"]
       client: {timeout: 10s}
+      cycleTime: {base: 1ms, perNodeFiltered: 1us, perNodeScored: 1us}
       replicas: 3
       leaderElection: *election
       clocks: *clocks

@@ -50,6 +50,8 @@ pub struct DryRun {
     pub candidates: Vec<Candidate>,
     /// Nodes that were looked at and cannot.
     pub statuses: Vec<NodeStatus>,
+    /// Nodes that have less important pods, and were filtered without them.
+    pub simulated: usize,
 }
 
 /// How many of so many nodes are enough: a tenth, at least 100.
@@ -91,6 +93,7 @@ pub fn dry_run(
         let prepared = prepared.get_or_insert_with(|| Filters::of(profile, pod, snapshot, &mut Diagnosis::default()));
         // Where PreFilter rejects the pod for all nodes there is nothing to run.
         let Some(narrowed) = prepared else { break };
+        found.simulated += 1;
         let trial = Trial::of(&narrowed.filters, snapshot, nominated, node);
         match trial.select_victims(potential_victims) {
             Ok(candidate) => found.candidates.push(candidate),

@@ -40,6 +40,8 @@ pub struct PostFilter {
     pub nomination: Nomination,
     /// Pods to delete from the node, the most important first.
     pub victims: Vec<Rc<PodInfo>>,
+    /// Nodes that were filtered once more without less important pods.
+    pub simulated: usize,
     /// Its part of the FailedScheduling message; `None` when a node was nominated.
     pub message: Option<String>,
 }
@@ -67,17 +69,18 @@ pub fn post_filter(
         return PostFilter { message: Some(message::not_eligible(reason)), ..PostFilter::default() };
     }
     let wanted = |nodes| dry_run::candidates_wanted(nodes);
-    let DryRun { mut candidates, statuses } =
+    let DryRun { mut candidates, statuses, simulated } =
         dry_run::dry_run(profile, pod, snapshot, nominated, diagnosis, offset, wanted);
     match select::choose(&candidates, snapshot) {
         Some(chosen) => {
             let chosen = candidates.swap_remove(chosen);
             let node = snapshot.name(chosen.node).clone();
-            PostFilter { nomination: Nomination::Node(node), victims: chosen.victims, message: None }
+            PostFilter { nomination: Nomination::Node(node), victims: chosen.victims, simulated, message: None }
         }
         None => PostFilter {
             nomination: Nomination::Clear,
             victims: Vec::new(),
+            simulated,
             message: Some(message::no_candidates(snapshot.nodes().len(), &statuses)),
         },
     }

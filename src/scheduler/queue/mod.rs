@@ -4,12 +4,14 @@
 
 pub mod active;
 pub mod backoff;
+pub mod counters;
 pub mod nominator;
 #[allow(clippy::module_inception)]
 pub mod queue;
 pub mod unschedulable;
 
 pub use backoff::BackoffSettings;
+pub use counters::QueueCounters;
 pub use nominator::Nominator;
 pub use queue::{Failure, Place, QueuedPodInfo, SchedulingQueue};
 

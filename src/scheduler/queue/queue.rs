@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::active::{ActiveQueue, Age, active_key, age};
 use super::backoff::{BackoffQueue, BackoffSettings};
+use super::counters::{self, QueueCounters};
 use super::nominator::Nominator;
 use super::unschedulable::{self, MAX_IN_POOL, UnschedulablePods};
 use crate::model::scheduling::Waiting;
@@ -21,8 +22,8 @@ pub struct QueuedPodInfo {
     pub info: Rc<PodInfo>,
     /// When it was first queued, or when its last attempt failed.
     pub timestamp: Time,
-    /// When it was first queued.
-    pub first_queued: Time,
+    /// When it could first be tried: what it waits for its gates is not counted.
+    pub initial_attempt: Option<Time>,
     /// Attempts begun.
     pub attempts: u32,
     /// Attempts that ended in a rejection.
@@ -71,6 +72,17 @@ pub enum Place {
     Unschedulable,
 }
 
+impl Place {
+    /// The name of the queue in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Place::Active => "active",
+            Place::Backoff => "backoff",
+            Place::Unschedulable => "unschedulable",
+        }
+    }
+}
+
 /// How an attempt failed.
 #[derive(Clone, Debug)]
 pub enum Failure {
@@ -98,6 +110,7 @@ pub struct SchedulingQueue {
     /// Pods whose preemption is under way.
     preempting: Set<Uid>,
     profiles: Profiles,
+    counters: QueueCounters,
     next_sequence: u64,
 }
 
@@ -112,8 +125,14 @@ impl SchedulingQueue {
             nominator: Nominator::default(),
             preempting: Set::default(),
             profiles: profiles.into(),
+            counters: QueueCounters::default(),
             next_sequence: 0,
         }
+    }
+
+    /// What is counted for metrics.
+    pub fn counters(&self) -> &QueueCounters {
+        &self.counters
     }
 
     /// Pods that were promised a node.
@@ -144,10 +163,10 @@ impl SchedulingQueue {
     }
 
     /// Makes a waiting pod ready to be tried whatever it waits for.
-    pub fn activate(&mut self, key: &Key, cause: Cause) {
+    pub fn activate(&mut self, key: &Key, cause: Cause, now: Time) {
         if let Some(mut queued) = self.backoff.remove(key).or_else(|| self.pool.remove(key)) {
             queued.cause = cause;
-            self.enqueue(queued, false);
+            self.enqueue(queued, false, counters::FORCE_ACTIVATE, now);
         }
     }
 
@@ -158,11 +177,15 @@ impl SchedulingQueue {
 
     /// A pod is new.
     pub fn add(&mut self, pod: &Rc<Pod>, cause: Cause, now: Time) -> Place {
+        self.add_because(pod, cause, counters::POD_ADD, now)
+    }
+
+    fn add_because(&mut self, pod: &Rc<Pod>, cause: Cause, event: &'static str, now: Time) -> Place {
         self.remove_everywhere(&key_of(pod));
         let queued = QueuedPodInfo {
             info: Rc::new(PodInfo::new(pod.clone())),
             timestamp: now,
-            first_queued: now,
+            initial_attempt: None,
             attempts: 0,
             unschedulable_count: 0,
             consecutive_errors_count: 0,
@@ -178,7 +201,7 @@ impl SchedulingQueue {
         if !node.is_empty() {
             self.nominator.add(&queued.info, node);
         }
-        self.enqueue(queued, false)
+        self.enqueue(queued, false, event, now)
     }
 
     /// A pending pod changed.
@@ -192,7 +215,7 @@ impl SchedulingQueue {
         let is_pooled = self.pool.get(&key).is_some();
         let found = self.active.get_mut(&key).or_else(|| self.backoff.get_mut(&key));
         let Some(queued) = found.or_else(|| self.pool.get_mut(&key)) else {
-            self.add(new, cause, now);
+            self.add_because(new, cause, counters::POD_UPDATE, now);
             return;
         };
         set_pod(queued, new);
@@ -201,7 +224,7 @@ impl SchedulingQueue {
         let wakes = is_pooled && self.pool.get(&key).is_some_and(|queued| self.is_worth_requeuing(queued, &event));
         if wakes && let Some(mut queued) = self.pool.remove(&key) {
             queued.cause = cause;
-            self.requeue(queued, now);
+            self.requeue(queued, counters::label(&event), now);
         }
     }
 
@@ -229,8 +252,15 @@ impl SchedulingQueue {
     pub fn pop(&mut self, now: Time) -> Option<QueuedPodInfo> {
         self.flush_backoff_completed(now);
         let early = self.backoff.settings().pop_from_backoff_q;
-        let next = self.active.pop_first();
-        let mut pod = next.or_else(|| if early { self.backoff.pop_rejected() } else { None })?;
+        let mut pod = match self.active.pop_first() {
+            Some(first) => first,
+            None => {
+                let first = if early { self.backoff.pop_rejected() } else { None }?;
+                self.counters.entered(Place::Active, counters::POP_FROM_BACKOFF_Q);
+                first
+            }
+        };
+        self.counters.left(&pod);
         pod.attempts += 1;
         pod.unschedulable_plugins.clear();
         self.in_flight.push(InFlight { uid: pod.uid().clone(), events: Vec::new() });
@@ -262,6 +292,8 @@ impl SchedulingQueue {
         queued.timestamp = now;
         match failure {
             Failure::Rejected(plugins) if !plugins.is_empty() => {
+                let profile = &queued.info.pod.spec.scheduler_name;
+                plugins.iter().for_each(|plugin| self.counters.rejected(plugin, profile));
                 queued.unschedulable_plugins = plugins;
                 queued.unschedulable_count += 1;
                 queued.consecutive_errors_count = 0;
@@ -272,8 +304,9 @@ impl SchedulingQueue {
         let woken = events.iter().find(|(event, _)| self.is_worth_requeuing(&queued, event));
         if let Some(cause) = woken.map(|(_, cause)| *cause).or(is_error.then_some(cause)) {
             queued.cause = cause;
-            return self.requeue(queued, now);
+            return self.requeue(queued, counters::SCHEDULE_ATTEMPT_FAILURE, now);
         }
+        self.counters.entered(Place::Unschedulable, counters::SCHEDULE_ATTEMPT_FAILURE);
         self.pool.add(queued);
         Place::Unschedulable
     }
@@ -291,7 +324,7 @@ impl SchedulingQueue {
         now: Time,
         pre_check: impl Fn(&Pod) -> bool,
     ) -> usize {
-        let profiles = self.profiles.clone();
+        let (profiles, label) = (self.profiles.clone(), counters::label(&event));
         let moved = self
             .pool
             .drain_where(|queued| pre_check(&queued.info.pod) && is_worth_requeuing(&profiles, queued, &event));
@@ -301,7 +334,7 @@ impl SchedulingQueue {
         let count = moved.len();
         for mut queued in moved {
             queued.cause = cause;
-            self.requeue(queued, now);
+            self.requeue(queued, label, now);
         }
         count
     }
@@ -312,7 +345,7 @@ impl SchedulingQueue {
         let count = moved.len();
         for mut queued in moved {
             queued.cause = cause;
-            self.requeue(queued, now);
+            self.requeue(queued, counters::UNSCHEDULABLE_TIMEOUT, now);
         }
         count
     }
@@ -321,7 +354,7 @@ impl SchedulingQueue {
     /// activeQ is the same, because activeQ does not order by arrival.
     pub fn flush_backoff_completed(&mut self, now: Time) {
         while let Some(queued) = self.backoff.pop_completed(now) {
-            self.enqueue(queued, false);
+            self.enqueue(queued, false, counters::BACKOFF_COMPLETE, now);
         }
     }
 
@@ -388,15 +421,15 @@ impl SchedulingQueue {
         is_worth_requeuing(&self.profiles, queued, event)
     }
 
-    fn requeue(&mut self, queued: QueuedPodInfo, now: Time) -> Place {
+    fn requeue(&mut self, queued: QueuedPodInfo, event: &'static str, now: Time) -> Place {
         let is_backing_off = self.backoff.is_backing_off(&queued, now);
-        self.enqueue(queued, is_backing_off)
+        self.enqueue(queued, is_backing_off, event, now)
     }
 
     /// Puts a pod where it can be tried, unless PreEnqueue holds it back.
     ///
     /// Upstream: `moveToActiveQ`, `moveToBackoffQ`.
-    fn enqueue(&mut self, mut queued: QueuedPodInfo, is_backing_off: bool) -> Place {
+    fn enqueue(&mut self, mut queued: QueuedPodInfo, is_backing_off: bool, event: &'static str, now: Time) -> Place {
         let profile = self.profiles.of(&queued.info.pod);
         queued.order = profile.queue_sort(&queued.info, queued.timestamp);
         let is_preempting = self.preempting.contains(queued.uid());
@@ -405,23 +438,28 @@ impl SchedulingQueue {
         queued.gating_plugin = gating.unwrap_or_default();
         if let Some(plugin) = gating {
             if !queued.unschedulable_plugins.contains(&plugin) {
+                self.counters.rejected(plugin, &queued.info.pod.spec.scheduler_name);
                 queued.unschedulable_plugins.push(plugin);
             }
+            self.counters.entered(Place::Unschedulable, event);
             self.pool.add(queued);
             return Place::Unschedulable;
         }
         if is_backing_off {
+            self.counters.entered(Place::Backoff, event);
             self.backoff.add(queued);
             return Place::Backoff;
         }
+        self.counters.entered(Place::Active, event);
+        queued.initial_attempt.get_or_insert(now);
         self.active.insert(active_key(&queued), queued);
         Place::Active
     }
 
     fn remove_everywhere(&mut self, key: &Key) {
-        let found = self.active.remove(key).or_else(|| self.backoff.remove(key));
-        if found.is_none() {
-            self.pool.remove(key);
+        let found = self.active.remove(key).or_else(|| self.backoff.remove(key)).or_else(|| self.pool.remove(key));
+        if let Some(queued) = found {
+            self.counters.left(&queued);
         }
     }
 }
@@ -565,7 +603,7 @@ mod tests {
         let mut pod = QueuedPodInfo {
             info: Rc::new(PodInfo::new(Rc::new(pod("p")))),
             timestamp: seconds(0),
-            first_queued: seconds(0),
+            initial_attempt: None,
             attempts: 0,
             unschedulable_count: 0,
             consecutive_errors_count: 0,

@@ -16,6 +16,7 @@ use super::user_double::UserAction;
 use super::{milliseconds, seconds};
 use crate::model::{ComponentGates, Distribution, Gate, Kind, Span, Time};
 use crate::rules::codec;
+use crate::scheduler::cycle_time::CycleTime;
 use crate::scheduler::ties::Ties;
 
 /// 2000-01-01T00:01:00Z, what the recordings call t = 0.
@@ -64,8 +65,7 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
         processes.push(manager(SECOND_MANAGER));
     }
     let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
-        cycle: Distribution::ZERO,
-        per_node: Span::ZERO,
+        cycle: CycleTime::ZERO,
         percentage_of_nodes_to_score: 0,
         assume: true,
         ties: Ties::ByName,
