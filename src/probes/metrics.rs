@@ -2,6 +2,7 @@
 //!
 //! Names are those of the real components; what has no counterpart begins with `kubesim_`.
 
+use super::node_rooms;
 use crate::apiserver::flow_control::{LEVELS, LevelCounts};
 use crate::client::process::Process;
 use crate::component::MetricSink;
@@ -11,7 +12,7 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 47] = [
+pub const NAMES: [&str; 54] = [
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_executing_seats",
@@ -37,15 +38,22 @@ pub const NAMES: [&str; 47] = [
     charts::REPLICASET_DESIRED,
     charts::REPLICASET_READY,
     charts::REPLICASET_STATUS,
+    charts::REJECTIONS,
     "kubelet_pod_start_duration_seconds_count",
     "kubelet_pod_start_duration_seconds_sum",
     "kubelet_running_pods",
     "kubesim_apiserver_requests_in_work",
     charts::STALENESS,
+    charts::REQUESTED_RATIO,
+    charts::OVERSOLD,
+    charts::ASSUMED_CPU,
+    charts::ASSUMED_MEMORY,
+    charts::UNCOUNTED_PODS,
     charts::PODS_STORED,
     charts::PODS_CACHED,
     "leader_election_master_status",
     "rest_client_requests_total",
+    charts::CACHE_SIZE,
     "scheduler_pending_pods",
     "scheduler_schedule_attempts_total",
     "scheduler_scheduling_attempt_duration_seconds_count",
@@ -79,6 +87,7 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
+    node_rooms::collect(world, sink);
     staleness(world, now, sink);
 }
 
@@ -299,6 +308,8 @@ mod tests {
             charts::PODS_CACHED,
             charts::QUEUE_DEPTH,
             charts::STALENESS,
+            charts::REQUESTED_RATIO,
+            charts::OVERSOLD,
         ];
         names.extend(shown.map(String::from));
         names.sort();

@@ -373,6 +373,7 @@ impl Component for Scheduler {
         for (queue, pods) in pending {
             sink.sample("scheduler_pending_pods", &[("queue", queue)], pods as f64);
         }
+        self.cache_metrics(sink);
         let by_profile = self.profiles.iter().zip(&self.attempts);
         let rows = by_profile.flat_map(|(profile, sums)| RESULTS.into_iter().zip(sums).map(move |row| (profile, row)));
         for (profile, (result, sums)) in rows {

@@ -29,6 +29,7 @@ use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
 use crate::scheduler::framework::ProfileConfig;
+use crate::node::RejectedPods;
 use crate::scheduler::ties::Ties;
 
 /// A resolved scenario: one world to run.
@@ -354,6 +355,8 @@ pub struct KubeletPlan {
     pub pleg_period: Span,
     /// Period of lease renewals.
     pub heartbeat_period: Span,
+    /// What becomes of pods that they refuse (`model.rejectedPods`).
+    pub rejected_pods: RejectedPods,
 }
 
 /// The controller recordings' own model of scheduler and kubelet (vectors/controllers/README.md).
