@@ -84,16 +84,37 @@ pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time) -> Result<P
     let mut bound = (**pod).clone();
     bound.node_name = node.clone();
     bound.status.nominated_node_name = Name::EMPTY;
-    let scheduled = Condition {
+    set_condition(&mut bound.status.conditions, scheduled(ConditionStatus::True, Name::EMPTY, Name::EMPTY, now));
+    Ok(bound)
+}
+
+/// The pod without its node: Pending again, as textbooks tell of a pod that its kubelet refuses.
+///
+/// DIVERGES: only with `model: {rejectedPods: pending}`. A real API server changes no nodeName once it is set.
+///
+/// # Errors
+/// 409 when the pod is terminating: its kubelet has to end that.
+pub(super) fn unbind(pod: &Rc<Pod>, reason: &Name, message: &Name, now: Time) -> Result<Pod, ApiError> {
+    if pod.meta.is_deleting() {
+        let text = format!("pod {} is being deleted, cannot be taken from its host", pod.meta.name);
+        return Err(ApiError::new(Reason::Conflict, text));
+    }
+    let mut unbound = (**pod).clone();
+    unbound.node_name = Name::EMPTY;
+    let condition = scheduled(ConditionStatus::False, reason.clone(), message.clone(), now);
+    set_condition(&mut unbound.status.conditions, condition);
+    Ok(unbound)
+}
+
+fn scheduled(status: ConditionStatus, reason: Name, message: Name, now: Time) -> Condition {
+    Condition {
         condition_type: Name::new("PodScheduled"),
-        status: ConditionStatus::True,
-        reason: Name::EMPTY,
-        message: Name::EMPTY,
+        status,
+        reason,
+        message,
         last_transition: now.truncated_to_seconds(),
         last_update: None,
-    };
-    set_condition(&mut bound.status.conditions, scheduled);
-    Ok(bound)
+    }
 }
 
 /// The pod with the condition that says it was evicted.

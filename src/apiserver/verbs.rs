@@ -252,6 +252,11 @@ impl ApiServer {
                 merged.status.nominated_node_name = node.clone();
                 self.commit_status(&stored, merged.into(), writer)
             }
+            (Patch::Unbind { uid, reason, message }, Object::Pod(pod)) => {
+                check_uid(uid, &stored)?;
+                let unbound = pods::unbind(pod, reason, message, writer.now)?;
+                self.commit_status(&stored, unbound.into(), writer)
+            }
             (Patch::EventCount { count, message }, Object::Event(event)) => {
                 let merged = KubeEvent {
                     count: *count,

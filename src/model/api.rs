@@ -124,6 +124,15 @@ pub enum Patch {
     },
     /// The scheduler's write of `nominatedNodeName` alone.
     Nomination(Name),
+    /// A kubelet's refusal under `model: {rejectedPods: pending}`: the pod has no node again. No real API server takes that.
+    Unbind {
+        /// The pod that is meant: another one under the same name is a 409.
+        uid: Uid,
+        /// Why, e.g. `OutOfmemory`.
+        reason: Name,
+        /// In words.
+        message: Name,
+    },
     /// An event recorder's write: one more of the same.
     EventCount {
         /// New count.

@@ -8,6 +8,16 @@
 use crate::model::{Node, PodSpec, Resources};
 use crate::rules::pod_requests;
 
+/// What becomes of a pod that its kubelet refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RejectedPods {
+    /// It has failed, and stays on its node; who owns it makes another.
+    #[default]
+    Failed,
+    /// It is Pending again, without a node, and the scheduler tries it once more: a teaching variant.
+    Pending,
+}
+
 /// Why a pod was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rejection {

@@ -13,6 +13,7 @@
 
 use std::rc::Rc;
 
+use super::admission::{RejectedPods, Rejection};
 use super::rows::{NodeRow, PodRow, Stage};
 use super::startup::{self, Next};
 use super::status::{self, Observed};
@@ -126,6 +127,10 @@ impl Component for Kubelets {
             let labels = [("node", name.as_str())];
             let is_running = |uid: &&Uid| self.pods.get(*uid).is_some_and(|pod| pod.status.phase == PodPhase::Running);
             sink.sample("kubelet_running_pods", &labels, node.pods.iter().filter(is_running).count() as f64);
+            for (reason, count) in &node.rejections {
+                let labels = [labels[0], ("reason", *reason)];
+                sink.sample("kubelet_admission_rejections_total", &labels, f64::from(*count));
+            }
             if node.pods_started > 0 {
                 let sum = node.start_durations.as_seconds();
                 sink.sample("kubelet_pod_start_duration_seconds_sum", &labels, sum);
@@ -302,7 +307,11 @@ impl Kubelets {
         pod.cause = record;
         let Some(rejection) = rejection else { return true };
         pod.stage = Stage::Rejected;
-        pod.status = status::rejected(&pod.pod, rejection.reason, &rejection.message, ctx.now);
+        if self.settings.rejected_pods == RejectedPods::Failed {
+            pod.status = status::rejected(&pod.pod, rejection.reason, &rejection.message, ctx.now);
+        }
+        pod.rejection = Some(rejection.clone());
+        *self.nodes[pod.row].rejections.entry(rejection.reason).or_insert(0) += 1;
         send_event(pod, EventType::Warning, rejection.reason, rejection.message, ctx);
         self.nodes[row].pods.insert(uid.clone());
         self.write_status(uid, ctx);
@@ -598,7 +607,15 @@ impl Kubelets {
             return;
         }
         pod.is_status_newer = false;
-        let patch = Patch::PodStatus { uid: uid.clone(), status: Box::new(pod.status.clone()) };
+        let patch = match &pod.rejection {
+            // DIVERGES: a kubelet never gives a pod back to the scheduler.
+            Some(Rejection { reason, message })
+                if pod.stage == Stage::Rejected && self.settings.rejected_pods == RejectedPods::Pending =>
+            {
+                Patch::Unbind { uid: uid.clone(), reason: Name::from(*reason), message: Name::from(message.as_str()) }
+            }
+            _ => Patch::PodStatus { uid: uid.clone(), status: Box::new(pod.status.clone()) },
+        };
         let request = Request::Patch { key: pod.key.clone(), patch };
         self.send(uid, request, Expected::StatusWritten(uid.clone()), ctx);
     }

@@ -40,7 +40,11 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let settings = Settings { pleg_period: Span::from_seconds(1), heartbeat_period: Span::ZERO };
+        World::with(RejectedPods::Failed)
+    }
+
+    fn with(rejected_pods: RejectedPods) -> World {
+        let settings = Settings { pleg_period: Span::from_seconds(1), heartbeat_period: Span::ZERO, rejected_pods };
         let kubelets = Kubelets::new(settings);
         let mut informers = Informers::new();
         for watch in kubelets.watches() {

@@ -23,6 +23,7 @@ pub mod status;
 mod steps;
 pub mod termination;
 
+pub use admission::RejectedPods;
 pub use component::Kubelets;
 pub use steps::client_rows;
 
@@ -35,6 +36,8 @@ pub struct Settings {
     pub pleg_period: Span,
     /// Period of lease renewals; zero sends none.
     pub heartbeat_period: Span,
+    /// What becomes of pods that are refused.
+    pub rejected_pods: RejectedPods,
 }
 
 /// How far a container is, as a kubelet knows it.

@@ -1,5 +1,6 @@
 //! What kubelets remember of their nodes and pods.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::addresses::AddressPool;
@@ -24,6 +25,8 @@ pub(super) struct NodeRow {
     pub unreported: Vec<Uid>,
     /// Addresses of its pods.
     pub addresses: AddressPool,
+    /// How many pods were refused, by reason.
+    pub rejections: BTreeMap<&'static str, u32>,
     /// When a pull ended last.
     pub last_pull_end: Time,
     /// How many pods came to run, and the sum of the times that took since the kubelet saw them.
@@ -42,6 +45,7 @@ impl NodeRow {
             is_tick_pending: false,
             unreported: Vec::new(),
             addresses: AddressPool::new(row),
+            rejections: BTreeMap::new(),
             last_pull_end: Time(i64::MIN),
             pods_started: 0,
             start_durations: Span::ZERO,
@@ -78,6 +82,8 @@ pub(super) struct PodRow {
     pub needs: Resources,
     /// How far it is.
     pub stage: Stage,
+    /// Why it was refused, if it was.
+    pub rejection: Option<admission::Rejection>,
     /// What the kubelet did with each container, init containers first.
     pub actual: Vec<Progress>,
     /// What the last relist saw.
@@ -126,6 +132,7 @@ impl PodRow {
             row,
             needs: admission::needs(&pod.spec),
             stage: Stage::Active,
+            rejection: None,
             stopping: vec![false; progress.len()],
             observed: progress.clone(),
             actual: progress,

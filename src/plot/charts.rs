@@ -38,6 +38,21 @@ pub const RUNNING_PODS: &str = "kubelet_running_pods";
 /// Pods in the scheduler's queues; label `queue`.
 pub const PENDING_PODS: &str = "scheduler_pending_pods";
 
+/// Pods that kubelets refused; labels `node`, `reason`.
+pub const REJECTIONS: &str = "kubelet_admission_rejections_total";
+/// The largest share of its allocatable that is asked for of a node; label `resource`.
+pub const REQUESTED_RATIO: &str = "kubesim_node_requested_ratio_max";
+/// Nodes of which more is asked for than they have.
+pub const OVERSOLD: &str = "kubesim_nodes_oversold";
+/// CPU that assumed pods request.
+pub const ASSUMED_CPU: &str = "kubesim_scheduler_assumed_cpu_cores";
+/// Memory that assumed pods request.
+pub const ASSUMED_MEMORY: &str = "kubesim_scheduler_assumed_memory_bytes";
+/// Pods that were given a node and are not assumed.
+pub const UNCOUNTED_PODS: &str = "kubesim_scheduler_uncounted_pods";
+/// What the scheduler's cache holds; label `type`.
+pub const CACHE_SIZE: &str = "scheduler_cache_size";
+
 /// Whether a process leads; labels `name` (the lease), `process`.
 pub const LEADS: &str = "leader_election_master_status";
 

@@ -2,6 +2,8 @@
 //!
 //! Names are those of the real components; what has no counterpart begins with `kubesim_`.
 
+use super::metric_table::METRICS;
+use super::node_rooms;
 use crate::apiserver::flow_control::{LEVELS, LevelCounts};
 use crate::client::process::Process;
 use crate::component::MetricSink;
@@ -11,66 +13,15 @@ use crate::sim::World;
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
-pub const NAMES: [&str; 58] = [
-    "apiserver_current_inflight_requests",
-    "apiserver_flowcontrol_current_executing_requests",
-    "apiserver_flowcontrol_current_executing_seats",
-    "apiserver_flowcontrol_current_inqueue_requests",
-    "apiserver_flowcontrol_current_limit_seats",
-    "apiserver_flowcontrol_dispatched_requests_total",
-    "apiserver_flowcontrol_rejected_requests_total",
-    "apiserver_request_duration_seconds",
-    "apiserver_request_duration_seconds_count",
-    "apiserver_request_duration_seconds_sum",
-    "apiserver_request_total",
-    "controller_reconcile_errors_total",
-    "controller_reconcile_total",
-    "controller_runtime_active_workers",
-    "controller_runtime_reconcile_errors_total",
-    charts::RECONCILES,
-    "controller_runtime_terminal_reconcile_errors_total",
-    charts::DEPLOYMENT_DESIRED,
-    charts::DEPLOYMENT_STATUS,
-    "kube_deployment_status_replicas_available",
-    charts::DEPLOYMENT_READY,
-    "kube_deployment_status_replicas_updated",
-    charts::REPLICASET_DESIRED,
-    charts::REPLICASET_READY,
-    charts::REPLICASET_STATUS,
-    "kubelet_pod_start_duration_seconds_count",
-    "kubelet_pod_start_duration_seconds_sum",
-    "kubelet_running_pods",
-    "kubesim_apiserver_requests_in_work",
-    charts::STALENESS,
-    charts::PODS_STORED,
-    charts::PODS_CACHED,
-    "leader_election_master_status",
-    "rest_client_requests_total",
-    "scheduler_pending_pods",
-    "scheduler_pod_scheduling_attempts_count",
-    "scheduler_pod_scheduling_attempts_sum",
-    "scheduler_pod_scheduling_sli_duration_seconds_count",
-    "scheduler_pod_scheduling_sli_duration_seconds_sum",
-    "scheduler_preemption_attempts_total",
-    "scheduler_preemption_victims_count",
-    "scheduler_preemption_victims_sum",
-    "scheduler_queue_incoming_pods_total",
-    "scheduler_schedule_attempts_total",
-    "scheduler_scheduling_algorithm_duration_seconds_count",
-    "scheduler_scheduling_algorithm_duration_seconds_sum",
-    "scheduler_scheduling_attempt_duration_seconds_count",
-    "scheduler_scheduling_attempt_duration_seconds_sum",
-    "scheduler_unschedulable_pods",
-    "workqueue_adds_total",
-    "workqueue_depth",
-    "workqueue_longest_running_processor_seconds",
-    "workqueue_queue_duration_seconds_count",
-    "workqueue_queue_duration_seconds_sum",
-    "workqueue_retries_total",
-    "workqueue_unfinished_work_seconds",
-    "workqueue_work_duration_seconds_count",
-    "workqueue_work_duration_seconds_sum",
-];
+pub const NAMES: [&str; METRICS.len()] = {
+    let mut names = [""; METRICS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = METRICS[index].name;
+        index += 1;
+    }
+    names
+};
 
 /// Gives every metric to the sink, in an order that depends on names only.
 pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
@@ -90,6 +41,7 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     workloads(world, sink);
     requests(world, sink);
     api_servers(world, sink);
+    node_rooms::collect(world, sink);
     staleness(world, now, sink);
 }
 
@@ -310,6 +262,8 @@ mod tests {
             charts::PODS_CACHED,
             charts::QUEUE_DEPTH,
             charts::STALENESS,
+            charts::REQUESTED_RATIO,
+            charts::OVERSOLD,
         ];
         names.extend(shown.map(String::from));
         names.sort();

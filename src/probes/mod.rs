@@ -9,6 +9,7 @@ pub mod expectations;
 pub mod fault_condition;
 pub mod metric_table;
 pub mod metrics;
+mod node_rooms;
 pub mod observed;
 pub mod sample_grid;
 

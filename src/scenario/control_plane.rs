@@ -243,6 +243,7 @@ impl World<'_> {
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {
             pleg_period: defaults::PLEG_PERIOD,
             heartbeat_period: defaults::HEARTBEAT_PERIOD,
+            rejected_pods: self.file.model.rejected_pods,
         });
         let manager_client = client(manager, defaults::CONTROLLER_MANAGER_CLIENT);
         let scheduler_client = client(&settings.scheduler, defaults::SCHEDULER_CLIENT);

@@ -17,6 +17,7 @@ use super::schema::shape::Special;
 use super::settings::Settings;
 use super::yaml::Part;
 use crate::model::{Distribution, Span, Time};
+use crate::node::RejectedPods;
 use crate::rules::timestamp;
 use crate::scheduler::ties::Ties;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
@@ -136,13 +137,20 @@ pub struct Model {
     pub options: ModelOptions,
     /// Whether the scheduler assumes.
     pub assume: bool,
+    /// What becomes of pods that kubelets refuse.
+    pub rejected_pods: RejectedPods,
     /// Which of several best nodes it takes.
     pub ties: Ties,
 }
 
 impl Default for Model {
     fn default() -> Model {
-        Model { options: ModelOptions::default(), assume: true, ties: Ties::default() }
+        Model {
+            options: ModelOptions::default(),
+            assume: true,
+            rejected_pods: RejectedPods::default(),
+            ties: Ties::default(),
+        }
     }
 }
 
@@ -345,6 +353,8 @@ fn model(mut fields: Fields<'_>) -> Model {
     model.options.resync_draw = fields.get("resyncDraw").and_then(|entry| entry.word(&draw)).unwrap_or_default();
     let ties = [("random", Ties::Drawn), ("name", Ties::ByName)];
     model.ties = fields.get("ties").and_then(|entry| entry.word(&ties)).unwrap_or_default();
+    let rejected = [("failed", RejectedPods::Failed), ("pending", RejectedPods::Pending)];
+    model.rejected_pods = fields.get("rejectedPods").and_then(|entry| entry.word(&rejected)).unwrap_or_default();
     model.assume = fields.get("assume").and_then(|entry| entry.truth()).unwrap_or(true);
     fields.finish();
     model

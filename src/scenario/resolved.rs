@@ -255,6 +255,7 @@ impl Filler {
             self.fill(model, path, "resync", json!("replay"));
             self.fill(model, path, "resyncDraw", json!("perProcess"));
             self.fill(model, path, "assume", json!(true));
+            self.fill(model, path, "rejectedPods", json!("failed"));
             self.fill(model, path, "ties", json!("random"));
         }
         for list in ["timeline", "faults", "expect"] {

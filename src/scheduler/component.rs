@@ -352,6 +352,7 @@ impl Component for Scheduler {
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
         self.metrics.sample(&self.profiles, &self.queue, sink);
+        self.cache_metrics(sink);
     }
 
     fn boxed_clone(&self) -> Box<dyn Component> {

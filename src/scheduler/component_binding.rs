@@ -3,6 +3,8 @@
 //! Upstream: pkg/scheduler/schedule_one.go, v1.36.
 
 use super::*;
+use crate::scheduler::cache::CacheSize;
+use crate::scheduler::framework::pod_info::{CPU, MEMORY};
 
 impl Scheduler {
     pub(super) fn assume_and_bind(&mut self, queued: QueuedPodInfo, node: Name, began: Time, ctx: &mut Context<'_>) {
@@ -127,6 +129,19 @@ impl Scheduler {
                     self.send_report(StatusPatch::new(patch, false), ctx);
                 }
             }
+        }
+    }
+
+    /// How much the cache holds, and how much of it is optimism.
+    pub(super) fn cache_metrics(&self, sink: &mut dyn MetricSink) {
+        let CacheSize { nodes, pods, assumed } = self.cache.size();
+        for (what, count) in [("nodes", nodes), ("pods", pods), ("assumed_pods", assumed.pods)] {
+            sink.sample("scheduler_cache_size", &[("type", what)], count as f64);
+        }
+        sink.sample("kubesim_scheduler_assumed_cpu_cores", &[], assumed.requested[CPU] as f64 / 1e3);
+        sink.sample("kubesim_scheduler_assumed_memory_bytes", &[], assumed.requested[MEMORY] as f64);
+        if !self.settings.assume {
+            sink.sample("kubesim_scheduler_uncounted_pods", &[], assumed.uncounted as f64);
         }
     }
 }

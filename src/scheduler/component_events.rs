@@ -112,7 +112,12 @@ impl Scheduler {
     }
 
     pub(super) fn pod_updated(&mut self, old: &Rc<Pod>, new: &Rc<Pod>, ctx: &mut Context<'_>) {
-        if !old.node_name.is_empty() {
+        if !old.node_name.is_empty() && new.node_name.is_empty() {
+            // Only with `model: {rejectedPods: pending}`. Upstream's two handlers, for pods with a node and for pods without,
+            // would take it the same way.
+            self.pod_deleted(old, ctx);
+            self.pod_added(new, ctx);
+        } else if !old.node_name.is_empty() {
             self.cache.update_pod(new);
             if new.meta.is_deleting() {
                 self.victim_leaves(new);

@@ -195,6 +195,7 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         ComponentPlan::Kubelets(kubelet) => Box::new(Kubelets::new(node::Settings {
             pleg_period: kubelet.pleg_period,
             heartbeat_period: kubelet.heartbeat_period,
+            rejected_pods: kubelet.rejected_pods,
         })),
         ComponentPlan::Kubectl => {
             let commands = plan.timeline.iter().map(|entry| entry.command.clone()).collect();

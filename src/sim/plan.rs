@@ -28,6 +28,7 @@ use crate::client::rest::ClientLimit;
 use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
+use crate::node::RejectedPods;
 use crate::scheduler::cycle_time::CycleTime;
 use crate::scheduler::framework::ProfileConfig;
 use crate::scheduler::ties::Ties;
@@ -353,6 +354,8 @@ pub struct KubeletPlan {
     pub pleg_period: Span,
     /// Period of lease renewals.
     pub heartbeat_period: Span,
+    /// What becomes of pods that they refuse (`model.rejectedPods`).
+    pub rejected_pods: RejectedPods,
 }
 
 /// The controller recordings' own model of scheduler and kubelet (vectors/controllers/README.md).

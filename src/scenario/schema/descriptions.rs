@@ -633,6 +633,10 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
         "Whether the scheduler counts a pod on its node before the binding is confirmed; true if left out.",
     ),
     (
+        "spec.model.rejectedPods",
+        "What becomes of a pod that its kubelet refuses. `failed`: as in Kubernetes, it has failed for good. `pending`: as textbooks tell it, it is Pending again, without a node.",
+    ),
+    (
         "spec.model.ties",
         "Which of several nodes with the highest total a pod gets. `random`: a draw. `name`: the smallest name.",
     ),

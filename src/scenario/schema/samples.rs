@@ -156,7 +156,7 @@ spec:
   - {always: "true"}
   - {never: "false"}
   - {eventually: "true"}
-  model: {resync: relist, resyncDraw: perController, assume: false, ties: name}
+  model: {resync: relist, resyncDraw: perController, assume: false, rejectedPods: pending, ties: name}
   variants:
   - {name: relist, set: {spec.model.resync: relist}}
   sweep:

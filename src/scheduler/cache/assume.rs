@@ -5,8 +5,10 @@
 use std::rc::Rc;
 
 use super::Cache;
+use super::cache::CachedPod;
 use crate::model::{Name, Uid};
 use crate::scheduler::framework::PodInfo;
+use crate::scheduler::framework::pod_info::Amounts;
 
 /// Whether an assumed pod takes room on its node at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +17,51 @@ pub enum Counted {
     AtOnce,
     /// Only once the informer shows it bound (a teaching variant: what goes wrong without assuming).
     WhenSeenBound,
+}
+
+/// Pods that were given a node and are not yet seen bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Assumed {
+    /// How many of them take room on their nodes.
+    pub pods: usize,
+    /// What these request, by the indexes of [`crate::scheduler::framework::pod_info`].
+    pub requested: Amounts,
+    /// How many take none ([`Counted::WhenSeenBound`]).
+    pub uncounted: usize,
+}
+
+impl Assumed {
+    pub(super) fn enters(&mut self, pod: &CachedPod) {
+        self.change(pod, 1);
+    }
+
+    pub(super) fn leaves(&mut self, pod: &CachedPod) {
+        self.change(pod, -1);
+    }
+
+    fn change(&mut self, pod: &CachedPod, sign: i64) {
+        if !pod.assumed {
+            return;
+        }
+        let pods = if pod.counted { &mut self.pods } else { &mut self.uncounted };
+        *pods = pods.checked_add_signed(sign as isize).expect("it had entered before");
+        if pod.counted {
+            for (sum, amount) in self.requested.iter_mut().zip(pod.info.requests.amounts) {
+                *sum += sign * amount;
+            }
+        }
+    }
+}
+
+/// How much a cache holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CacheSize {
+    /// Nodes, with those of which only pods are known.
+    pub nodes: usize,
+    /// Pods on nodes, assumed ones too.
+    pub pods: usize,
+    /// Assumed pods.
+    pub assumed: Assumed,
 }
 
 /// The pod is in the cache already, so it cannot be assumed.
@@ -37,6 +84,13 @@ impl Cache {
     /// Takes an assumed pod back; does nothing to a confirmed one. Returns it, if it was assumed.
     pub fn forget(&mut self, uid: &Uid) -> Option<Rc<PodInfo>> {
         if self.is_assumed(uid) { self.remove_pod(uid) } else { None }
+    }
+
+    /// How much it holds.
+    ///
+    /// Upstream: pkg/scheduler/backend/cache/cache.go, `updateMetrics`, v1.36.
+    pub fn size(&self) -> CacheSize {
+        CacheSize { nodes: self.by_name.len(), pods: self.pods.len(), assumed: self.assumed }
     }
 
     /// Whether the pod is assumed and not yet seen bound.
@@ -63,13 +117,18 @@ mod tests {
         assert_eq!(cache.assume(&info, &"a".into(), Counted::AtOnce), Ok(()));
         assert_eq!(cache.assume(&info, &"b".into(), Counted::AtOnce), Err(AssumeError));
         assert_eq!(taken(&cache, "a"), Some((800, 2)));
+        // Of the 800 m 500 are assumed; x is one of the two pods.
+        let size = cache.size();
+        assert_eq!((size.nodes, size.pods, size.assumed.pods, size.assumed.requested[CPU]), (2, 2, 1, 500));
         assert!(cache.forget(&uid).is_some());
         assert_eq!(taken(&cache, "a"), Some((300, 1)));
+        assert_eq!(cache.size().assumed, Assumed::default());
         // Confirmed on another node than assumed: the room moves with it.
         cache.assume(&info, &"a".into(), Counted::AtOnce).expect("not in the cache");
         cache.add_pod(&Rc::new(bound("p", "b", 500, 0)));
         assert_eq!((taken(&cache, "a"), taken(&cache, "b")), (Some((300, 1)), Some((500, 1))));
         assert!(!cache.is_assumed(&uid));
+        assert_eq!(cache.size().assumed, Assumed::default());
         assert!(cache.forget(&uid).is_none(), "a confirmed pod is not forgotten");
     }
 
@@ -80,8 +139,10 @@ mod tests {
         cache.assume(&info, &"a".into(), Counted::WhenSeenBound).expect("not in the cache");
         assert!(cache.is_assumed(&info.pod.meta.uid));
         assert_eq!(taken(&cache, "a"), Some((0, 0)));
+        assert_eq!(cache.size().assumed, Assumed { uncounted: 1, ..Assumed::default() });
         cache.add_pod(&Rc::new(bound("p", "a", 500, 0)));
         assert_eq!(taken(&cache, "a"), Some((500, 1)));
+        assert_eq!(cache.size().assumed, Assumed::default());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::assume::Assumed;
 use super::budgets::Budgets;
 use super::generations::Generations;
 use super::images::Images;
@@ -42,6 +43,7 @@ pub struct Cache {
     pub(super) sums: Vec<NodeSums>,
     pub(super) by_name: Map<Name, NodeIndex>,
     pub(super) pods: Map<Uid, CachedPod>,
+    pub(super) assumed: Assumed,
     pub(super) order: Vec<NodeIndex>,
     pub(super) order_is_stale: bool,
     pub(super) generations: Generations,
@@ -121,6 +123,7 @@ impl Cache {
     pub fn remove_pod(&mut self, uid: &Uid) -> Option<Rc<PodInfo>> {
         // The order of `pods` shows nowhere.
         let cached = self.pods.swap_remove(uid)?;
+        self.assumed.leaves(&cached);
         if cached.counted {
             let at = cached.node.0 as usize;
             self.rows[at].remove_pod(&mut self.sums[at], &cached.info);
@@ -143,7 +146,10 @@ impl Cache {
             self.rows[at].add_pod(&mut self.sums[at], info.clone());
             self.generations.pods_changed(node);
         }
-        self.pods.insert(info.pod.meta.uid.clone(), CachedPod { node, info, assumed, counted });
+        let uid = info.pod.meta.uid.clone();
+        let cached = CachedPod { node, info, assumed, counted };
+        self.assumed.enters(&cached);
+        self.pods.insert(uid, cached);
     }
 
     pub(super) fn refresh_order(&mut self) {

@@ -20,7 +20,7 @@ pub(crate) mod testing;
 mod zones;
 
 pub use affinity_groups::{AffinityGroup, AffinityGroups};
-pub use assume::{AssumeError, Counted};
+pub use assume::{AssumeError, Assumed, CacheSize, Counted};
 pub use budgets::Budgets;
 pub use cache::{Cache, NodeIndex};
 pub use counts::{Counts, PodSet};

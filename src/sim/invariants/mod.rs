@@ -9,7 +9,9 @@ mod versions;
 
 use crate::model::{Kind, Map, Name, Object, Record, Rv, Time, Uid};
 
+use super::plan::{ComponentPlan, Plan};
 use super::{Observer, World};
+use crate::node::RejectedPods;
 
 /// Looks at the end of every instant until something is wrong; the run stops then.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,7 @@ pub struct Invariants {
     pub violation: Option<(Time, String)>,
     /// Node by uid of the pods that were ever seen bound.
     bound: Map<Uid, Name>,
+    writers: identity::Writers,
     versions: versions::Versions,
     last_revision: Rv,
     last_record: Option<(u64, Time)>,
@@ -48,7 +51,8 @@ impl Invariants {
         self.versions.check(truth)?;
         let pods = || truth.iter(Kind::Pod).filter_map(Object::as_pod).map(|pod| &**pod);
         let nodes = truth.iter(Kind::Node).filter_map(Object::as_node).map(|node| &**node);
-        identity::bindings_last(pods(), &mut self.bound)?;
+        identity::bindings_last(pods(), &mut self.bound, rejected_pods(world.plan()), &self.writers)?;
+        self.writers.clear();
         identity::pods_have_one_controller(pods())?;
         capacity::nodes_hold_what_they_can(pods(), nodes)
     }
@@ -82,14 +86,27 @@ impl Invariants {
     }
 }
 
+/// What the kubelets of a plan make of pods that they refuse.
+fn rejected_pods(plan: &Plan) -> RejectedPods {
+    let mut components = plan.processes.iter().flat_map(|process| &process.components);
+    let found = components.find_map(|component| match component {
+        ComponentPlan::Kubelets(kubelets) => Some(kubelets.rejected_pods),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
 impl Observer for Invariants {
     fn record(&mut self, record: &Record) {
         let result = self.check_record(record);
+        self.writers.note(record);
         self.note(record.time, result);
     }
 
     fn instant_ends(&mut self, now: Time, world: &World) {
-        let result = self.check(world);
+        let plan = world.plan();
+        let result =
+            self.check(world).map_err(|text| format!("{text} [seed {}, replication {}]", plan.seed, plan.replication));
         self.note(now, result);
     }
 

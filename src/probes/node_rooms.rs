@@ -1,0 +1,116 @@
+//! How much of the nodes' room is given to pods in the truth, whoever believes what.
+
+use std::rc::Rc;
+
+use crate::component::MetricSink;
+use crate::model::{Kind, Map, Name, Node, Object, Pod, PodSpec, Resources};
+use crate::plot::charts;
+use crate::rules::pod_requests;
+use crate::sim::World;
+
+/// What pods ask for of a node.
+type Asked = (Resources, i64);
+
+/// Gives the metrics of rooms.
+pub(super) fn collect(world: &World, sink: &mut dyn MetricSink) {
+    let truth = world.api().truth();
+    let asked = asked_by_node(truth.iter(Kind::Pod).filter_map(Object::as_pod));
+    let nodes = truth.iter(Kind::Node).filter_map(Object::as_node);
+    let rooms = Rooms::of(nodes.map(|node| &**node), &asked);
+    for (resource, ratio) in RESOURCES.into_iter().zip(rooms.highest) {
+        sink.sample(charts::REQUESTED_RATIO, &[("resource", resource)], ratio);
+    }
+    sink.sample(charts::OVERSOLD, &[], rooms.oversold as f64);
+}
+
+/// In the order of [`Rooms::highest`].
+const RESOURCES: [&str; 3] = ["cpu", "memory", "pods"];
+
+/// What pods that are bound and have not ended ask for, by node. A pod that its kubelet has yet to refuse is among them.
+fn asked_by_node<'a>(pods: impl Iterator<Item = &'a Rc<Pod>>) -> Map<Name, Asked> {
+    let mut asked: Map<Name, Asked> = Map::default();
+    // Pods of one template share their spec, and mostly follow each other.
+    let mut last: Option<(&Rc<PodSpec>, Resources)> = None;
+    for pod in pods.filter(|pod| !pod.node_name.is_empty() && !pod.is_terminal()) {
+        let requests = match last.take() {
+            Some((spec, requests)) if Rc::ptr_eq(spec, &pod.spec) => requests,
+            _ => pod_requests::requests(&pod.spec),
+        };
+        let (sum, count) = asked.entry(pod.node_name.clone()).or_default();
+        *sum = pod_requests::sum(sum, &requests);
+        *count += 1;
+        last = Some((&pod.spec, requests));
+    }
+    asked
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Rooms {
+    /// The largest share of its allocatable that is asked for of a node, by resource.
+    highest: [f64; 3],
+    /// Nodes of which more is asked for than they have.
+    oversold: u32,
+}
+
+impl Rooms {
+    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, asked: &Map<Name, Asked>) -> Rooms {
+        let mut rooms = Rooms::default();
+        for node in nodes {
+            let Some((sum, count)) = asked.get(&node.meta.name) else { continue };
+            let allocatable = &node.allocatable;
+            let pairs = [
+                (sum.cpu_milli, allocatable.cpu_milli),
+                (sum.memory_bytes, allocatable.memory_bytes),
+                (Some(*count), allocatable.pods),
+            ];
+            let pairs = pairs.map(|(asked, there)| (asked.unwrap_or(0), there.unwrap_or(0)));
+            for (highest, (asked, there)) in rooms.highest.iter_mut().zip(pairs) {
+                if there > 0 {
+                    *highest = highest.max(asked as f64 / there as f64);
+                }
+            }
+            rooms.oversold += u32::from(pairs.iter().any(|(asked, there)| asked > there));
+        }
+        rooms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::codec;
+    use serde_json::json;
+
+    fn node(name: &str) -> Rc<Node> {
+        let node = codec::decode(&json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+            "status": {"allocatable": {"cpu": "1", "memory": "4Gi", "pods": "10"}},
+        }));
+        node.expect("a good node").as_node().expect("a node").clone()
+    }
+
+    fn pod(node: &str, cpu: &str, phase: &str) -> Rc<Pod> {
+        let pod = codec::decode(&json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"nodeName": node, "containers": [
+                {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]},
+            "status": {"phase": phase},
+        }));
+        pod.expect("a good pod").as_pod().expect("a pod").clone()
+    }
+
+    #[test]
+    fn a_node_is_oversold_until_what_is_too_much_has_failed() {
+        let (a, b) = (node("a"), node("b"));
+        let rooms = |pods: &[Rc<Pod>]| Rooms::of([&*a, &*b].into_iter(), &asked_by_node(pods.iter()));
+        let first = [pod("a", "600m", "Running"), pod("b", "1", "Running")];
+        // b: 1 of 1 CPU; each has 1 of 4 GiB and 1 of 10 pods.
+        assert_eq!(rooms(&first), Rooms { highest: [1.0, 0.25, 0.1], oversold: 0 });
+        // a: 600 + 600 of 1000 m, 2 of 4 GiB, 2 of 10 pods; a pod for a node that is gone is on no node.
+        let second = pod("a", "600m", "Pending");
+        let sold_twice = [&first[..], &[second, pod("gone", "9", "Pending")]].concat();
+        assert_eq!(rooms(&sold_twice), Rooms { highest: [1.2, 0.5, 0.2], oversold: 1 });
+        let refused = [&first[..], &[pod("a", "600m", "Failed")]].concat();
+        assert_eq!(rooms(&refused).oversold, 0);
+    }
+}
