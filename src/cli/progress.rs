@@ -127,6 +127,11 @@ impl Progress for Position {
         }
     }
 
+    fn is_last(&self) -> bool {
+        // Of several worlds the first to end would keep its memory while the others still run.
+        self.worlds.len() == 1
+    }
+
     fn ended(&self, _world: usize) {
         let ns = u64::try_from(self.wall().as_nanos()).unwrap_or(u64::MAX);
         self.simulating_ns.fetch_max(ns, Ordering::Relaxed);

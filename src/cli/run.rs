@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use anyhow::Context;
 
@@ -32,12 +33,16 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     let known: Vec<String> = plans.iter().flat_map(|plan| plan.notices.iter().cloned()).collect();
     let target = arguments.simulation.out.clone().unwrap_or_else(|| PathBuf::from(RESULTS).join(&plans[0].name));
     let folder = OutputFolder::begin(&target)?;
-    folder.write(resolved::FILE_NAME, resolved.to_yaml().as_bytes())?;
     let with_bar = !arguments.simulation.quiet && io::stderr().is_terminal();
     let position = Arc::new(Position::new(&plans, with_bar));
     report.watch(position.clone(), reproduce(arguments, plans[0].seed));
-    let outcomes = single::run_all(plans, Some(&folder), &*position);
+    let (written, outcomes) = thread::scope(|scope| {
+        let writing = scope.spawn(|| folder.write(resolved::FILE_NAME, resolved.to_yaml().as_bytes()));
+        let outcomes = single::run_all(plans, Some(&folder), &*position);
+        (writing.join(), outcomes)
+    });
     position.finish();
+    written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let outcomes = outcomes.context("the run was stopped and its results are gone")?;
     folder.commit().context("the run is done but its results cannot be put in place")?;
     let whole =
@@ -46,7 +51,10 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
         during_the_run(&outcomes, &known).iter().for_each(|notice| print_error(&format!("notice: {notice}")));
     }
     print(&text(&outcomes, &whole, arguments)?)?;
-    Ok(exit(&outcomes))
+    let exit = exit(&outcomes);
+    // The process ends: giving its memory back piece by piece would take longer than drawing the charts.
+    std::mem::forget((outcomes, resolved));
+    Ok(exit)
 }
 
 /// Notices that came up while the worlds ran, each once, with its variant where there are several.

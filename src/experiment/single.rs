@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use rayon::prelude::*;
 use serde_json::Value as Json;
@@ -13,7 +15,7 @@ use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
 use crate::report::output_folder::{OutputError, OutputFolder};
-use crate::report::state;
+use crate::report::state::{self, StateWriter};
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
 use crate::rules::codec;
 use crate::sim::leadership::Overlap;
@@ -32,6 +34,12 @@ pub trait Progress: Sync {
 
     /// World number `world` is at its end; what follows is writing.
     fn ended(&self, _world: usize) {}
+
+    /// Whether the process ends soon after the run: then a world's memory is left to the system, because giving it back
+    /// piece by piece takes time.
+    fn is_last(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody waits.
@@ -110,10 +118,9 @@ pub fn run(
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &world, &mut watcher, ended_at - plan.start_at);
-    let final_objects = final_objects(&world);
+    let (final_objects, written) = final_objects(&world, folder);
     if let Some((folder, prefix)) = folder {
-        let closed = close_files(&mut watcher, folder, prefix);
-        match closed.and_then(|()| write_state(&final_objects, folder, prefix)) {
+        match close_files(&mut watcher, folder, prefix).and(written) {
             Err(error) if error.is_disk_full() => {
                 let names: Vec<String> = FILES.iter().map(|name| format!("{prefix}{name}")).collect();
                 folder.discard(&format!("{prefix}{}", state::FILE_NAME))?;
@@ -126,14 +133,11 @@ pub fn run(
             folder.write(&format!("{prefix}{FILE_NAME}"), summary.to_json().as_bytes())?;
         }
     }
-    Ok(Outcome {
-        summary,
-        chart_data,
-        final_objects,
-        ending,
-        events: world.counters().events,
-        simulated: world.ended_at() - plan.start_at,
-    })
+    let (events, simulated) = (world.counters().events, ended_at - plan.start_at);
+    if progress.is_last() {
+        std::mem::forget(world);
+    }
+    Ok(Outcome { summary, chart_data, final_objects, ending, events, simulated })
 }
 
 /// Runs one plan for its summary only: nothing is sampled, written or drawn. The summary is that of [`run`].
@@ -182,10 +186,27 @@ fn close_files(watcher: &mut Watcher<'_>, folder: &OutputFolder, prefix: &str) -
     files.metrics.finish().map(drop).map_err(failed(FILES[2]))
 }
 
-fn write_state(objects: &[Json], folder: &OutputFolder, prefix: &str) -> Result<(), OutputError> {
+/// Writes objects as they come, and returns them.
+fn write_state(
+    batches: Receiver<Vec<Json>>,
+    folder: &OutputFolder,
+    prefix: &str,
+) -> (Vec<Json>, Result<(), OutputError>) {
     let name = format!("{prefix}{}", state::FILE_NAME);
-    let mut file = folder.create(&name)?;
-    state::write(objects, &mut file).map_err(|error| folder.write_error(&name, error))
+    let mut objects = Vec::new();
+    let mut writer = folder.create(&name).map(StateWriter::new);
+    for batch in batches {
+        let pushed = match &mut writer {
+            Ok(writer) => batch.iter().try_for_each(|object| writer.push(object)),
+            Err(_) => Ok(()),
+        };
+        if let Err(error) = pushed {
+            writer = Err(folder.write_error(&name, error));
+        }
+        objects.extend(batch);
+    }
+    let done = writer.and_then(|writer| writer.finish().map_err(|error| folder.write_error(&name, error)));
+    (objects, done)
 }
 
 /// A notice for each fault that did nothing: a cluster looks robust when nothing hits it.
@@ -320,7 +341,28 @@ fn end_of_fault(fault: &FaultPlan, (from, ends): (Span, Option<Span>), simulated
 /// Namespace of the leases of nodes.
 const NODE_LEASES: &str = "kube-node-lease";
 
-fn final_objects(world: &World) -> Vec<Json> {
+/// Objects that are handed on together.
+const BATCH: usize = 256;
+
+/// The objects at the end, which another thread writes to state.yaml, if there is a folder, while they are made.
+fn final_objects(world: &World, folder: Option<(&OutputFolder, &str)>) -> (Vec<Json>, Result<(), OutputError>) {
+    let objects = shown_objects(world);
+    let Some((folder, prefix)) = folder else {
+        return (objects.into_iter().map(codec::encode).collect(), Ok(()));
+    };
+    thread::scope(|scope| {
+        let (sender, batches) = mpsc::channel();
+        let writing = scope.spawn(move || write_state(batches, folder, prefix));
+        for batch in objects.chunks(BATCH) {
+            // The writer listens to the end, whatever becomes of its file.
+            let _ = sender.send(batch.iter().copied().map(codec::encode).collect());
+        }
+        drop(sender);
+        writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn shown_objects(world: &World) -> Vec<&Object> {
     let mut objects = Vec::new();
     for kind in world.api().truth().kinds() {
         if kind == Kind::Event {
@@ -330,7 +372,7 @@ fn final_objects(world: &World) -> Vec<Json> {
         let is_shown = |object: &&Object| kind != Kind::Lease || object.meta().namespace != NODE_LEASES;
         let mut of_kind: Vec<_> = world.api().truth().iter(kind).filter(is_shown).collect();
         of_kind.sort_by_key(|object| object.key());
-        objects.extend(of_kind.into_iter().map(codec::encode));
+        objects.extend(of_kind);
     }
     objects
 }

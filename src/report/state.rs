@@ -12,21 +12,44 @@ pub const FILE_NAME: &str = "state.yaml";
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Writes objects as a `List`, one after the other: the text is never in memory as a whole.
-///
-/// # Errors
-/// Those of the writer.
-pub fn write(objects: &[Value], out: &mut dyn Write) -> io::Result<()> {
-    let mut text = String::from("apiVersion: v1\n");
-    text.push_str(if objects.is_empty() { "items: []\n" } else { "items:\n" });
-    for object in objects {
-        yaml_text::push_item(&mut text, object);
-        if text.len() >= PIECE_BYTES {
-            out.write_all(text.as_bytes())?;
-            text.clear();
-        }
+pub struct StateWriter<W> {
+    out: W,
+    text: String,
+    is_empty: bool,
+}
+
+impl<W: Write> StateWriter<W> {
+    /// A list without an object.
+    pub fn new(out: W) -> StateWriter<W> {
+        StateWriter { out, text: String::from("apiVersion: v1\n"), is_empty: true }
     }
-    text.push_str("kind: List\nmetadata:\n  resourceVersion: \"\"\n");
-    out.write_all(text.as_bytes())
+
+    /// Writes the next object.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn push(&mut self, object: &Value) -> io::Result<()> {
+        if self.is_empty {
+            self.text.push_str("items:\n");
+            self.is_empty = false;
+        }
+        yaml_text::push_item(&mut self.text, object);
+        if self.text.len() >= PIECE_BYTES {
+            self.out.write_all(self.text.as_bytes())?;
+            self.text.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends the list.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.text.push_str(if self.is_empty { "items: []\n" } else { "" });
+        self.text.push_str("kind: List\nmetadata:\n  resourceVersion: \"\"\n");
+        self.out.write_all(self.text.as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +61,10 @@ mod tests {
     #[test]
     fn a_list_looks_as_kubectl_prints_it() {
         let mut out = Vec::new();
-        write(&[json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})], &mut out).unwrap();
+        let mut writer = StateWriter::new(&mut out);
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}});
+        writer.push(&object).unwrap();
+        writer.finish().unwrap();
         let expected = "\
 apiVersion: v1
 items:
@@ -52,7 +78,7 @@ metadata:
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         let mut empty = Vec::new();
-        write(&[], &mut empty).unwrap();
+        StateWriter::new(&mut empty).finish().unwrap();
         assert!(empty.starts_with(b"apiVersion: v1\nitems: []\nkind"));
     }
 }

@@ -164,6 +164,10 @@ impl Writer {
 
 /// Writes a text so that it is read back as this text; whether it became a block of lines, which needs an indent.
 fn push_text(out: &mut String, text: &str, indent: Option<usize>) -> bool {
+    if is_simple(text) {
+        out.push_str(text);
+        return false;
+    }
     // At the left edge a line of the text could be taken for the end of the document.
     if let Some(indent) = indent.filter(|indent| *indent > 0 && is_block(text)) {
         out.push_str(if text.ends_with('\n') { "|" } else { "|-" });
@@ -186,6 +190,15 @@ fn push_text(out: &mut String, text: &str, indent: Option<usize>) -> bool {
         out.push('\'');
     }
     false
+}
+
+/// Whether a text of letters, digits and a few signs is plain at first sight, as most are.
+fn is_simple(text: &str) -> bool {
+    const NUMBERS: [&str; 3] = ["inf", "nan", "infinity"];
+    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+    text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+        && text.bytes().all(is_harmless)
+        && !(text.len() <= 8 && WORDS.iter().chain(&NUMBERS).any(|word| word.eq_ignore_ascii_case(text)))
 }
 
 /// Control characters, line ends and what readers take for one.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::diagnostic::{Code, Diagnostics};
 use super::known_kinds::{self, Knowledge};
 use super::nodes;
+use super::parallel;
 use super::references::ObjectRef;
 use super::static_pods;
 use super::yaml::{Children, Document, Part, Place};
@@ -271,7 +272,12 @@ fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics)
 pub fn check_all(list: &[Manifest], others: &[Other], beside: &[Other], problems: &mut Diagnostics) {
     check_unique(list, others, problems);
     let around = surroundings(list, beside.iter().chain(others));
-    list.iter().for_each(|manifest| check_fields(manifest, &around, problems));
+    let of_fields = parallel::map(list, |manifest| {
+        let mut found = Diagnostics::default();
+        check_fields(manifest, &around, &mut found);
+        found
+    });
+    of_fields.into_iter().for_each(|found| problems.extend(found));
     others.iter().for_each(|other| check_other(other, &around, problems));
     check_together(list, others, problems);
 }

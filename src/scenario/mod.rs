@@ -38,6 +38,7 @@ pub mod manifests;
 pub mod nodes;
 mod operator_plans;
 mod operators;
+mod parallel;
 pub mod references;
 mod replicas;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Location, Spanned};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Source};
+use super::parallel;
 use super::syntax;
 
 /// Largest file that is read.
@@ -191,21 +192,53 @@ fn parse_within(source: &Arc<Source>, values_max: usize, problems: &mut Diagnost
         problems.push(Diagnostic::error(Code::TooLarge, message));
         return documents;
     }
-    let mut values_left = values_max;
-    for (lines_before, text) in parts {
-        match read_part(text, values_left, |error| problems.push(syntax_problem(source, lines_before, error))) {
-            Ok(values) => documents.extend(values.into_iter().filter_map(|value| {
-                let (value, mut place) = value.into_parts(lines_before);
-                place.key = None;
-                values_left = values_left.saturating_sub(place.count());
-                let document =
-                    Document { source: source.clone(), value, place, item: String::new(), set_at: Vec::new() };
-                (!document.value.is_null()).then_some(document)
-            })),
-            Err(error) => problems.push(syntax_problem(source, lines_before, &error)),
+    if values_at_most(&source.text, &parts) <= values_max {
+        // No bound is near: the parts have nothing to do with each other.
+        for (read, found) in parallel::map(&parts, |part| read_documents(source, part, values_max)) {
+            documents.extend(read);
+            problems.extend(found);
         }
+        documents.retain(|document: &Document| !document.value.is_null());
+        return documents;
     }
+    let mut values_left = values_max;
+    for part in &parts {
+        let (read, found) = read_documents(source, part, values_left);
+        values_left = values_left.saturating_sub(read.iter().map(|document| document.place.count()).sum());
+        documents.extend(read);
+        problems.extend(found);
+    }
+    documents.retain(|document| !document.value.is_null());
     documents
+}
+
+/// At least as many values as a text can hold: no sign begins more than two (`?` a mapping and its key, `:` a value, `{` and
+/// `}` a mapping and the key that it may be). Aliases stand for more.
+fn values_at_most(text: &str, parts: &[(usize, &str)]) -> usize {
+    let with_aliases = parts.iter().filter(|(_, part)| part.contains('*')).count();
+    text.len().saturating_mul(2).saturating_add(with_aliases.saturating_mul(ALIASED_VALUES_MAX))
+}
+
+/// The documents of a part, and what is wrong with its text. Documents that hold nothing are among them.
+fn read_documents(
+    source: &Arc<Source>,
+    (lines_before, text): &(usize, &str),
+    values_max: usize,
+) -> (Vec<Document>, Diagnostics) {
+    let mut problems = Diagnostics::default();
+    let read = read_part(text, values_max, |error| problems.push(syntax_problem(source, *lines_before, error)));
+    let documents = match read {
+        Ok(values) => values.into_iter().map(|value| {
+            let (value, mut place) = value.into_parts(*lines_before);
+            place.key = None;
+            Document { source: source.clone(), value, place, item: String::new(), set_at: Vec::new() }
+        }),
+        Err(error) => {
+            problems.push(syntax_problem(source, *lines_before, &error));
+            return (Vec::new(), problems);
+        }
+    };
+    (documents.collect(), problems)
 }
 
 /// Reads a part; of a key that is given twice the first value counts, and `report` is told.

@@ -18,7 +18,7 @@ use super::json;
 use crate::model::{Kind, Kinds, Object, Source};
 use crate::rules::manifest::{ManifestKind, Reason, defaults, types};
 
-pub use pod::template_of;
+pub use pod::spec_of;
 
 /// What is wrong with a manifest, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -40,19 +40,30 @@ pub fn template(manifest: &Value, problems: &mut Problems) -> PodTemplate {
     template_at(manifest["spec"].get("template").cloned().unwrap_or_else(|| json!({})), problems)
 }
 
-/// The template of a JSON value, defaulted: `{metadata: {labels, annotations}, spec}`.
+/// The spec of a pod in JSON, defaulted.
 ///
 /// # Errors
 /// What is wrong with its fields.
-pub fn template_of(value: &Value) -> Result<PodTemplate, Vec<super::FieldProblem>> {
+pub fn spec_of(value: &Value) -> Result<PodSpec, Vec<super::FieldProblem>> {
     let mut problems = Problems::default();
     let mut value = value.clone();
     json::drop_nulls(&mut value);
-    if let Some(spec) = json::object_at(&mut value, &["spec"]) {
-        defaults::pod_spec(spec);
+    if let Some(fields) = value.as_object_mut() {
+        defaults::pod_spec(fields);
+        defaults::pod_only(fields);
     }
-    let template = template_at(value, &mut problems);
-    if problems.0.is_empty() { Ok(template) } else { Err(problems.0) }
+    let spec = read_spec(&value, &mut problems);
+    if problems.0.is_empty() { Ok(spec) } else { Err(problems.0) }
+}
+
+fn read_spec(value: &Value, problems: &mut Problems) -> PodSpec {
+    match api::PodSpec::deserialize(value) {
+        Ok(spec) => pod_spec(&spec, "spec.template.spec", problems),
+        Err(error) => {
+            problems.add("spec.template.spec", error.to_string());
+            PodSpec::default()
+        }
+    }
 }
 
 fn template_at(mut source: Value, problems: &mut Problems) -> PodTemplate {
@@ -61,13 +72,7 @@ fn template_at(mut source: Value, problems: &mut Problems) -> PodTemplate {
     if let Some(spec) = as_pod.as_object_mut() {
         defaults::pod_only(spec);
     }
-    let spec = match api::PodSpec::deserialize(&as_pod) {
-        Ok(spec) => pod_spec(&spec, "spec.template.spec", problems),
-        Err(error) => {
-            problems.add("spec.template.spec", error.to_string());
-            PodSpec::default()
-        }
-    };
+    let spec = read_spec(&as_pod, problems);
     let pairs = |key: &str| -> Labels {
         let pairs = source["metadata"][key].as_object().into_iter().flatten();
         pairs.map(|(key, value)| (Name::new(key), Name::new(value.as_str().unwrap_or_default()))).collect()

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::label_keys;
-use crate::rules::codec::decode::template_of;
+use crate::rules::codec::decode::spec_of;
 use crate::rules::codec::json::{object_at, set_default};
 use crate::rules::manifest::ManifestKind;
 use crate::rules::qos;
@@ -89,9 +89,10 @@ fn pod(object: &mut Value) {
 
 /// A pod that nobody has seen yet.
 fn pod_status(object: &Value) -> Value {
-    let spec = object.get("spec").cloned().unwrap_or_default();
+    let none = Value::Null;
+    let spec = object.get("spec").unwrap_or(&none);
     // A spec that cannot be typed is refused later; its class does not matter.
-    let class = template_of(&json!({"spec": spec})).map(|template| qos::class(&template.spec)).unwrap_or_default();
+    let class = spec_of(spec).map(|spec| qos::class(&spec)).unwrap_or_default();
     let mut status = json!({"phase": "Pending", "qosClass": class.as_str()});
     if spec.get("schedulingGates").and_then(Value::as_array).is_some_and(|gates| !gates.is_empty()) {
         status["conditions"] = json!([{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
