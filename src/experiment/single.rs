@@ -8,9 +8,10 @@ use std::thread;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 
-use crate::model::{Distribution, Kind, Object, Span, Time};
+use crate::model::{Distribution, Kind, Map, Object, Span, Time};
 use crate::plot::chart::{FaultSpan, Mark};
 use crate::plot::charts::{ChartData, run_charts};
+use crate::plot::placement::ZONE;
 use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
@@ -311,9 +312,24 @@ fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: 
         variant: plan.variant.clone(),
         series: watcher.take_series(plan.start_at + simulated),
         length_s: simulated.as_seconds(),
+        zones: zones(plan, world),
         spans: spans.collect(),
         marks: marks.collect(),
     }
+}
+
+/// The zones of the nodes of the beginning and of those of the end, by name.
+fn zones(plan: &Plan, world: &World) -> Map<String, String> {
+    let given = plan.objects.iter().filter(|object| object["kind"] == "Node");
+    let given = given.filter_map(|node| Some((&node["metadata"], node["metadata"]["labels"][ZONE].as_str()?)));
+    let mut zones: Map<String, String> =
+        given.map(|(meta, zone)| (meta["name"].as_str().unwrap_or_default().to_string(), zone.to_string())).collect();
+    for meta in world.api().truth().iter(Kind::Node).map(Object::meta) {
+        if let Some(zone) = meta.labels.get(&ZONE.into()) {
+            zones.insert(meta.name.to_string(), zone.to_string());
+        }
+    }
+    zones
 }
 
 /// A delay of nothing, as a variant beside one with a delay has it, is no fault to show.

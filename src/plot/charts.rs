@@ -1,4 +1,4 @@
-//! The charts that a run leaves behind: replicas, pods, queues, reconciles of operators, leaders, staleness.
+//! The charts that a run leaves behind: replicas, pods, placement, queues, reconciles of operators, leaders, staleness.
 //!
 //! With several variants the panels of one chart stand below each other on one scale, the variant in their titles.
 
@@ -8,6 +8,7 @@ use std::fmt;
 use super::chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};
 use super::leaders::leaders;
 use super::palette::MOST_SERIES;
+use super::placement::placement;
 use crate::model::Map;
 use crate::trace::metrics_csv::push_labels;
 use crate::trace::number::format_f64;
@@ -106,19 +107,22 @@ pub struct ChartData {
     /// All series: seconds since the start, ascending, and value; points where the value did not change may lack. NaN
     /// ends a series until its next point. Those of [`STALENESS`] are lines: straight between their points.
     pub series: Map<SeriesKey, Vec<(f64, f64)>>,
+    /// The zones of nodes that have one.
+    pub zones: Map<String, String>,
     /// Faults.
     pub spans: Vec<FaultSpan>,
     /// What people did.
     pub marks: Vec<Mark>,
 }
 
-/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `reconciles`, `leaders`,
-/// `staleness`.
+/// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `placement`, `queues`, `reconciles`,
+/// `leaders`, `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
         ("replicas", replicas(scenario, data)),
         ("pods", pods(scenario, data)),
+        ("placement", placement(scenario, data)),
         ("queues", queues(scenario, data)),
         ("reconciles", reconciles(scenario, data)),
         ("leaders", leaders(scenario, data)),
@@ -400,7 +404,8 @@ fn highest<'a>(data: &'a [ChartData], metric: &str, least: f64) -> (Vec<&'a Seri
     (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
 }
 
-fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut series: Vec<Series>) -> Panel {
+/// A panel of a run about `what`.
+pub(super) fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut series: Vec<Series>) -> Panel {
     // Lines end where their run ends, also beside a variant that lasts longer.
     for points in series.iter_mut().map(|series| &mut series.points) {
         if points.last().is_some_and(|(at, value)| *at < run.length_s && !value.is_nan()) {

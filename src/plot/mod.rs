@@ -10,6 +10,7 @@ pub mod charts;
 pub mod histogram;
 pub mod leaders;
 pub mod palette;
+pub mod placement;
 pub mod png;
 pub mod scale;
 pub mod svg;
