@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::balance::CpuBalance;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
@@ -31,6 +32,8 @@ pub struct RunFacts {
     pub pods: Vec<PodStart>,
     /// Every informer.
     pub staleness: Vec<InformerStaleness>,
+    /// How the requested CPU is spread over nodes at the end; `None` without nodes.
+    pub balance: Option<CpuBalance>,
     /// Leaders of elections; `None` when nobody was elected.
     pub leaders: Option<LeaderFacts>,
 }
@@ -161,6 +164,9 @@ impl KpiCollector {
         kpis.percentiles("pod_start_sli_seconds", &facts.pods, |pod| pod.pulled);
         kpis.count("pods_created_total", facts.pods.len() as u64);
         kpis.count("pods_deleted_total", self.pods_removed);
+        let balance = facts.balance.as_ref();
+        kpis.add("node_cpu_requested_max", balance.map(|balance| balance.max));
+        kpis.add("node_cpu_requested_deviation", balance.map(|balance| balance.deviation));
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
@@ -184,7 +190,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 29] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -202,6 +208,8 @@ pub const NAMES: [&str; 27] = [
     "pod_start_sli_seconds_p99",
     "pods_created_total",
     "pods_deleted_total",
+    "node_cpu_requested_max",
+    "node_cpu_requested_deviation",
     "requests_total",
     "requests_conflict",
     "requests_429",
