@@ -102,17 +102,17 @@ fn ties_and_what_is_under_way_are_told() {
         "It is on node-2 (Running): attempt 1 took one of 2 equally good nodes of 2 that fit."
     );
     assert_eq!(answer.attempts[0].tied, ["node-1", "node-2"]);
-    // The draw took node-2. The list takes 4 ms, a cycle 1 ms and 1 us a node, the binding 9 ms.
+    // The draw took node-2. The list takes 4 ms, a cycle 100 us and 2 us a node, the binding 9 ms.
     for (at_us, expected) in [
         (3_999, "It has no node: the scheduler does not know it (yet)."),
         (4_000, "It has no node yet: attempt 1 is under way."),
-        (5_001, "It has no node yet: attempt 1 is under way."),
-        (5_002, "It has no node yet: node-2 is chosen, and its binding is on its way."),
+        (4_103, "It has no node yet: attempt 1 is under way."),
+        (4_104, "It has no node yet: node-2 is chosen, and its binding is on its way."),
         (
-            12_002,
+            11_104,
             "It is on node-2 (Pending): attempt 1 took one of 2 equally good nodes of 2 that fit, and the answer to the binding is on its way.",
         ),
-        (14_002, "It is on node-2 (Pending): attempt 1 took one of 2 equally good nodes of 2 that fit."),
+        (13_104, "It is on node-2 (Pending): attempt 1 took one of 2 equally good nodes of 2 that fit."),
     ] {
         let answer = ask(&plan, "a", Some(Span::from_microseconds(at_us)), false).unwrap();
         assert_eq!(answer.conclusion, expected, "at {at_us} us");

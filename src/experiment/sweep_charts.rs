@@ -321,6 +321,8 @@ fn words(kpi: &str) -> &str {
         "pods_created_total" => "Pods created",
         "pods_deleted_total" => "Pods deleted",
         "pods_unscheduled" => "Pods without a node at the end",
+        "node_cpu_requested_max" => "Highest share of a node's CPU that is requested",
+        "node_cpu_requested_deviation" => "Imbalance: standard deviation of requested shares of CPU",
         "requests_total" => "API requests",
         "requests_conflict" => "Conflicts (409)",
         "requests_429" => "Refused requests (429)",
@@ -338,6 +340,7 @@ fn words(kpi: &str) -> &str {
 fn unit(kpi: &str) -> &'static str {
     match kpi {
         "queue_depth_mean" => "keys",
+        "node_cpu_requested_max" | "node_cpu_requested_deviation" => "share of a node",
         _ if kpi.ends_with("_per_second") => "a second",
         _ if kpi.contains("_seconds") => "seconds",
         _ => "number in a run",

@@ -1,14 +1,16 @@
 //! What looks at a run: trace, hash, KPIs, events, metrics, charts' series, expectations. It changes nothing.
 
 use std::io::Write;
+use std::rc::Rc;
 
-use crate::model::{Action, Key, Kind, Map, Name, PodPhase, Record, Rv, Span, Time};
+use crate::model::{Action, Key, Kind, Map, Name, Object, PodPhase, Record, Rv, Span, Time};
 use crate::plot::charts::{self, SeriesKey};
 use crate::probes::expectations::Expectations;
 use crate::probes::metrics;
 use crate::probes::observed::{Changed, KindSet};
 use crate::probes::sample_grid::SampleGrid;
 use crate::probes::world_view::WorldView;
+use crate::report::balance::CpuBalance;
 use crate::report::kpis::{KpiCollector, LeaderFacts, PodStart, RunFacts};
 use crate::sim::run::QUIET;
 use crate::sim::{Observer, World};
@@ -154,6 +156,7 @@ impl<'a> Watcher<'a> {
             pods_unscheduled: pods_unscheduled(world),
             pods: self.pods.values().copied().collect(),
             staleness: self.ages.results(end),
+            balance: balance(world),
             leaders: leader_facts(world, end),
         }
     }
@@ -310,6 +313,13 @@ impl Observer for Watcher<'_> {
 fn pods_unscheduled(world: &World) -> u64 {
     let pods = world.api().truth().iter(Kind::Pod).filter_map(|object| object.as_pod());
     pods.filter(|pod| pod.node_name.is_empty() && pod.status.phase == PodPhase::Pending).count() as u64
+}
+
+fn balance(world: &World) -> Option<CpuBalance> {
+    let truth = world.api().truth();
+    let nodes = truth.iter(Kind::Node).filter_map(Object::as_node).map(Rc::as_ref);
+    let pods = truth.iter(Kind::Pod).filter_map(Object::as_pod).map(Rc::as_ref);
+    CpuBalance::of(nodes, pods)
 }
 
 fn leader_facts(world: &World, end: Time) -> Option<LeaderFacts> {

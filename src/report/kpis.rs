@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::balance::CpuBalance;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
@@ -33,6 +34,8 @@ pub struct RunFacts {
     pub pods: Vec<PodStart>,
     /// Every informer.
     pub staleness: Vec<InformerStaleness>,
+    /// How the requested CPU is spread over nodes at the end; `None` without nodes.
+    pub balance: Option<CpuBalance>,
     /// Leaders of elections; `None` when nobody was elected.
     pub leaders: Option<LeaderFacts>,
 }
@@ -164,6 +167,9 @@ impl KpiCollector {
         kpis.count("pods_created_total", facts.pods.len() as u64);
         kpis.count("pods_deleted_total", self.pods_removed);
         kpis.count("pods_unscheduled", facts.pods_unscheduled);
+        let balance = facts.balance.as_ref();
+        kpis.add("node_cpu_requested_max", balance.map(|balance| balance.max));
+        kpis.add("node_cpu_requested_deviation", balance.map(|balance| balance.deviation));
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
@@ -187,7 +193,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 30] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -206,6 +212,8 @@ pub const NAMES: [&str; 28] = [
     "pods_created_total",
     "pods_deleted_total",
     "pods_unscheduled",
+    "node_cpu_requested_max",
+    "node_cpu_requested_deviation",
     "requests_total",
     "requests_conflict",
     "requests_429",

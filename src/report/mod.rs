@@ -3,6 +3,7 @@
 //! Consumes records and the few facts that the loop counts; never sees the world. docs/kpis.md says what each KPI
 //! means, docs/outputs.md what each file holds. Nothing here depends on a path, a machine or a clock.
 
+pub mod balance;
 pub mod chain;
 pub mod explain;
 pub mod kpis;

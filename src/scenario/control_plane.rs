@@ -6,6 +6,7 @@ use super::component_config;
 use super::defaults;
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::entry::Entry;
+use super::file::ControlPlane;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
 use super::manifests::Manifest;
@@ -227,11 +228,7 @@ impl World<'_> {
             ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
         ];
         let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
-            cycle: CycleTime {
-                base: plane.cycle_base.clone().unwrap_or(constant(defaults::SCHEDULING_CYCLE)),
-                per_node_filtered: plane.per_node_filtered.unwrap_or(defaults::SCHEDULING_PER_NODE_FILTERED),
-                per_node_scored: plane.per_node_scored.unwrap_or(defaults::SCHEDULING_PER_NODE_SCORED),
-            },
+            cycle: cycle_time(plane),
             percentage_of_nodes_to_score: settings.scheduler.percentage_of_nodes_to_score.unwrap_or(0),
             pod_initial_backoff: settings.scheduler.pod_initial_backoff.unwrap_or(defaults::POD_INITIAL_BACKOFF),
             pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),
@@ -268,6 +265,15 @@ impl World<'_> {
         processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));
         processes
+    }
+}
+
+/// What a scheduling cycle takes.
+fn cycle_time(plane: &ControlPlane) -> CycleTime {
+    CycleTime {
+        base: plane.cycle_base.clone().unwrap_or(Distribution::Constant(defaults::SCHEDULING_CYCLE.0)),
+        per_node_filtered: plane.per_node_filtered.unwrap_or(defaults::SCHEDULING_PER_NODE_FILTERED),
+        per_node_scored: plane.per_node_scored.unwrap_or(defaults::SCHEDULING_PER_NODE_SCORED),
     }
 }
 

@@ -11,3 +11,4 @@ mod metrics;
 mod operators;
 mod queues;
 mod spares;
+mod wakeups;
