@@ -23,8 +23,8 @@ pub mod status;
 mod steps;
 pub mod termination;
 
-pub use component::Kubelets;
 pub use admission::RejectedPods;
+pub use component::Kubelets;
 pub use steps::client_rows;
 
 use crate::model::{PodSpec, Span, Time};

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};
 use super::leaders::leaders;
+use super::optimism;
 use super::palette::MOST_SERIES;
 use crate::model::Map;
 use crate::trace::metrics_csv::push_labels;
@@ -113,7 +114,7 @@ pub struct ChartData {
 }
 
 /// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `queues`, `reconciles`, `leaders`,
-/// `staleness`.
+/// `assumed`, `rooms`, `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -122,6 +123,8 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("queues", queues(scenario, data)),
         ("reconciles", reconciles(scenario, data)),
         ("leaders", leaders(scenario, data)),
+        ("assumed", optimism::assumed(scenario, data)),
+        ("rooms", optimism::rooms(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
@@ -400,7 +403,7 @@ fn highest<'a>(data: &'a [ChartData], metric: &str, least: f64) -> (Vec<&'a Seri
     (ranked.into_iter().rev().map(|(_, key)| key).collect(), notes)
 }
 
-fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut series: Vec<Series>) -> Panel {
+pub(super) fn panel(run: &ChartData, what: &str, y_label: &str, values: ValueKind, mut series: Vec<Series>) -> Panel {
     // Lines end where their run ends, also beside a variant that lasts longer.
     for points in series.iter_mut().map(|series| &mut series.points) {
         if points.last().is_some_and(|(at, value)| *at < run.length_s && !value.is_nan()) {

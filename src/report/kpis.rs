@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
+use crate::model::record::Detail;
 use crate::model::{Action, Kind, Map, Record, RecordId, Span, Time};
 use crate::trace::RecordSink;
 
@@ -31,6 +32,8 @@ pub struct RunFacts {
     pub pods: Vec<PodStart>,
     /// Every informer.
     pub staleness: Vec<InformerStaleness>,
+    /// The most pods that were assumed at once; `None` when none was.
+    pub assumed_pods_max: Option<u64>,
     /// Leaders of elections; `None` when nobody was elected.
     pub leaders: Option<LeaderFacts>,
 }
@@ -75,6 +78,7 @@ pub struct KpiCollector {
     reconciles: u64,
     retries: u64,
     pods_removed: u64,
+    pods_rejected: u64,
     last_disturbance: Option<Time>,
 }
 
@@ -100,6 +104,7 @@ impl RecordSink for KpiCollector {
                 let process = record.process.stable_hash();
                 self.waiting.retain(|_, (_, of)| *of != process);
             }
+            Action::Admit if record.detail != Detail::Words("admitted") => self.pods_rejected += 1,
             Action::Remove if record.key.as_ref().is_some_and(|key| key.kind == Kind::Pod) => self.pods_removed += 1,
             Action::User | Action::Fault | Action::Load => self.last_disturbance = Some(record.time),
             _ => {}
@@ -161,6 +166,8 @@ impl KpiCollector {
         kpis.percentiles("pod_start_sli_seconds", &facts.pods, |pod| pod.pulled);
         kpis.count("pods_created_total", facts.pods.len() as u64);
         kpis.count("pods_deleted_total", self.pods_removed);
+        kpis.count("pods_rejected_total", self.pods_rejected);
+        kpis.add("assumed_pods_max", facts.assumed_pods_max.map(|pods| pods as f64));
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
@@ -184,7 +191,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 29] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -202,6 +209,8 @@ pub const NAMES: [&str; 27] = [
     "pod_start_sli_seconds_p99",
     "pods_created_total",
     "pods_deleted_total",
+    "pods_rejected_total",
+    "assumed_pods_max",
     "requests_total",
     "requests_conflict",
     "requests_429",
@@ -241,7 +250,7 @@ fn seconds(ns: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::{Detail, HELD_BACK};
+    use crate::model::record::HELD_BACK;
     use crate::model::{Key, Name, Rv};
 
     fn at(milliseconds: i64) -> Time {
@@ -291,6 +300,8 @@ mod tests {
             Record { detail: Detail::Words("Conflict"), ..record(13, 9, 35, Action::UpdateStatus, Kind::ReplicaSet) },
             // What waits after the last write does not count for the depth, nor does what a dead process had queued.
             record(11, 10, 30, Action::Enqueue, Kind::ReplicaSet),
+            Record { detail: Detail::Words("OutOfcpu"), ..record(14, 10, 31, Action::Admit, Kind::Pod) },
+            Record { detail: Detail::Words("admitted"), ..record(15, 10, 32, Action::Admit, Kind::Pod) },
             record(12, 0, 40, Action::ProcessStop, Kind::ReplicaSet),
         ]);
         let last_write = Some(at(30));
@@ -307,6 +318,7 @@ mod tests {
             ("reconciles_total", 2.0),
             ("retries_total", 1.0),
             ("pods_deleted_total", 1.0),
+            ("pods_rejected_total", 1.0),
         ] {
             assert_eq!(kpis[name], Value(Some(value)), "{name}");
         }

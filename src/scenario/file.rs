@@ -17,8 +17,8 @@ use super::schema::shape::Special;
 use super::settings::Settings;
 use super::yaml::Part;
 use crate::model::{Distribution, Span, Time};
-use crate::rules::timestamp;
 use crate::node::RejectedPods;
+use crate::rules::timestamp;
 use crate::scheduler::ties::Ties;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
 
@@ -139,7 +139,12 @@ pub struct Model {
 
 impl Default for Model {
     fn default() -> Model {
-        Model { options: ModelOptions::default(), assume: true, rejected_pods: RejectedPods::default(), ties: Ties::default() }
+        Model {
+            options: ModelOptions::default(),
+            assume: true,
+            rejected_pods: RejectedPods::default(),
+            ties: Ties::default(),
+        }
     }
 }
 

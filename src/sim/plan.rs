@@ -28,8 +28,8 @@ use crate::client::rest::ClientLimit;
 use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
-use crate::scheduler::framework::ProfileConfig;
 use crate::node::RejectedPods;
+use crate::scheduler::framework::ProfileConfig;
 use crate::scheduler::ties::Ties;
 
 /// A resolved scenario: one world to run.

@@ -105,7 +105,8 @@ impl Observer for Invariants {
 
     fn instant_ends(&mut self, now: Time, world: &World) {
         let plan = world.plan();
-        let result = self.check(world).map_err(|text| format!("{text} [seed {}, replication {}]", plan.seed, plan.replication));
+        let result =
+            self.check(world).map_err(|text| format!("{text} [seed {}, replication {}]", plan.seed, plan.replication));
         self.note(now, result);
     }
 
