@@ -6,13 +6,13 @@ use indexmap::Equivalent;
 
 use crate::component::MetricSink;
 use crate::model::{Map, Time};
-use crate::plot::charts::{QUEUE_DEPTH, STALENESS, SeriesKey};
+use crate::plot::charts::{ASSUMED_CPU, ASSUMED_MEMORY, CACHE_SIZE, QUEUE_DEPTH, STALENESS, SeriesKey};
 use crate::trace::metrics_csv::MetricsCsv;
 
 /// All series of a run.
 ///
 /// A series that is not sampled any more (its object is deleted, its process is dead) has ended: its last value is `NaN`.
-/// Queue depths and ages of caches come and go between two samples: theirs are the highest since the sample before.
+/// Queue depths, ages of caches and what is assumed come and go between two samples: theirs are the highest since the sample before.
 pub struct Samples {
     start: Time,
     series: Map<SeriesKey, Trail>,
@@ -62,7 +62,7 @@ impl Samples {
 }
 
 fn is_peak(metric: &str) -> bool {
-    metric == QUEUE_DEPTH || metric == STALENESS
+    [QUEUE_DEPTH, STALENESS, CACHE_SIZE, ASSUMED_CPU, ASSUMED_MEMORY].contains(&metric)
 }
 
 /// Takes values between two samples; leaves out metrics of which only the samples count.

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::rc::Rc;
 
+use crate::component::{Component, MetricSink};
 use crate::model::{Action, Key, Kind, Map, Name, Object, PodPhase, Record, Rv, Span, Time};
 use crate::plot::charts::{self, SeriesKey};
 use crate::probes::expectations::Expectations;
@@ -69,6 +70,9 @@ pub struct Watcher<'a> {
     samples: Samples,
     /// Components whose queue changed in this instant: process and component.
     touched_queues: Vec<(Name, Name)>,
+    /// Schedulers that assumed a pod in this instant: process and component.
+    assumers: Vec<(Name, Name)>,
+    assumed_pods_max: Option<u64>,
     grid: SampleGrid,
     unsampled: bool,
     sampled_at: Option<Time>,
@@ -107,6 +111,8 @@ impl<'a> Watcher<'a> {
             records_of_leads: 0,
             samples: Samples::new(start),
             touched_queues: Vec::new(),
+            assumers: Vec::new(),
+            assumed_pods_max: None,
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
             unsampled: true,
             sampled_at: None,
@@ -157,6 +163,7 @@ impl<'a> Watcher<'a> {
             pods: self.pods.values().copied().collect(),
             staleness: self.ages.results(end),
             balance: balance(world),
+            assumed_pods_max: self.assumed_pods_max,
             leaders: leader_facts(world, end),
         }
     }
@@ -221,6 +228,12 @@ impl<'a> Watcher<'a> {
         );
         let is_known =
             |(process, component): &(Name, Name)| *process == record.process && *component == record.component;
+        if record.action == Action::Assume {
+            let scheduler = (record.process.clone(), record.component.clone());
+            if !self.assumers.contains(&scheduler) {
+                self.assumers.push(scheduler);
+            }
+        }
         if touches && !self.touched_queues.iter().any(is_known) {
             self.touched_queues.push((record.process.clone(), record.component.clone()));
         }
@@ -229,12 +242,24 @@ impl<'a> Watcher<'a> {
     /// A queue fills and empties between two samples: its depth is looked at whenever it changed.
     fn note_depths(&mut self, now: Time, world: &World) {
         for (name, component) in std::mem::take(&mut self.touched_queues) {
-            let acts = |process: &&crate::client::process::Process| process.alive && process.acts;
-            let process = world.processes().iter().filter(acts).find(|process| process.name == name);
-            let slot = process.and_then(|process| process.components.iter().find(|slot| slot.name == component));
-            if let Some(slot) = slot {
-                slot.component.metrics(now, &mut self.samples.peaks());
+            if let Some(acting) = acting(world, &name, &component) {
+                acting.metrics(now, &mut self.samples.peaks());
             }
+        }
+    }
+
+    /// What is assumed is confirmed within milliseconds: it is looked at whenever there is more of it.
+    fn note_assumed(&mut self, now: Time, world: &World) {
+        let mut assumed = Assumed(0.0);
+        for (name, component) in std::mem::take(&mut self.assumers) {
+            let Some(scheduler) = acting(world, &name, &component) else { continue };
+            scheduler.metrics(now, &mut assumed);
+            if self.takes_samples {
+                scheduler.metrics(now, &mut self.samples.peaks());
+            }
+        }
+        if assumed.0 > 0.0 {
+            self.assumed_pods_max = self.assumed_pods_max.max(Some(assumed.0 as u64));
         }
     }
 
@@ -260,6 +285,24 @@ impl<'a> Watcher<'a> {
     }
 }
 
+/// A component of a process that lives and acts.
+fn acting<'a>(world: &'a World, process: &Name, component: &Name) -> Option<&'a dyn Component> {
+    let acting = world.processes().iter().filter(|process| process.alive && process.acts);
+    let process = acting.into_iter().find(|acting| acting.name == *process)?;
+    process.components.iter().find(|slot| slot.name == *component).map(|slot| &*slot.component)
+}
+
+/// Adds up the assumed pods among metrics.
+struct Assumed(f64);
+
+impl MetricSink for Assumed {
+    fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        if metric == charts::CACHE_SIZE && labels == [("type", "assumed_pods")] {
+            self.0 += value;
+        }
+    }
+}
+
 impl Observer for Watcher<'_> {
     fn record(&mut self, record: &Record) {
         self.records += 1;
@@ -279,6 +322,7 @@ impl Observer for Watcher<'_> {
     fn instant_ends(&mut self, now: Time, world: &World) {
         self.write_events(now, world);
         self.note_ready_pods(now, world);
+        self.note_assumed(now, world);
         self.ages.measure(now, world, &mut self.samples);
         if self.takes_samples {
             self.note_depths(now, world);

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};
 use super::leaders::leaders;
+use super::optimism;
 use super::palette::MOST_SERIES;
 use super::placement::placement;
 use crate::model::Map;
@@ -116,7 +117,7 @@ pub struct ChartData {
 }
 
 /// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `placement`, `queues`, `reconciles`,
-/// `leaders`, `staleness`.
+/// `leaders`, `assumed`, `rooms`, `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -126,6 +127,8 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("queues", queues(scenario, data)),
         ("reconciles", reconciles(scenario, data)),
         ("leaders", leaders(scenario, data)),
+        ("assumed", optimism::assumed(scenario, data)),
+        ("rooms", optimism::rooms(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());

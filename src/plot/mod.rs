@@ -19,6 +19,7 @@ pub mod thin;
 
 mod canvas;
 mod layout;
+mod optimism;
 mod panel;
 
 pub use chart::{Chart, FaultSpan, Mark, Panel, Series, Style, ValueKind};

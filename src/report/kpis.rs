@@ -6,6 +6,7 @@ use super::balance::CpuBalance;
 use super::quantile::Sample;
 use super::staleness::{self, InformerStaleness};
 use super::summary::Value;
+use crate::model::record::Detail;
 use crate::model::{Action, Kind, Map, Record, RecordId, Span, Time};
 use crate::trace::RecordSink;
 
@@ -36,6 +37,8 @@ pub struct RunFacts {
     pub staleness: Vec<InformerStaleness>,
     /// How the requested CPU is spread over nodes at the end; `None` without nodes.
     pub balance: Option<CpuBalance>,
+    /// The most pods that were assumed at once; `None` when none was.
+    pub assumed_pods_max: Option<u64>,
     /// Leaders of elections; `None` when nobody was elected.
     pub leaders: Option<LeaderFacts>,
 }
@@ -80,6 +83,7 @@ pub struct KpiCollector {
     reconciles: u64,
     retries: u64,
     pods_removed: u64,
+    pods_rejected: u64,
     last_disturbance: Option<Time>,
 }
 
@@ -105,6 +109,7 @@ impl RecordSink for KpiCollector {
                 let process = record.process.stable_hash();
                 self.waiting.retain(|_, (_, of)| *of != process);
             }
+            Action::Admit if record.detail != Detail::Words("admitted") => self.pods_rejected += 1,
             Action::Remove if record.key.as_ref().is_some_and(|key| key.kind == Kind::Pod) => self.pods_removed += 1,
             Action::User | Action::Fault | Action::Load => self.last_disturbance = Some(record.time),
             _ => {}
@@ -170,6 +175,8 @@ impl KpiCollector {
         let balance = facts.balance.as_ref();
         kpis.add("node_cpu_requested_max", balance.map(|balance| balance.max));
         kpis.add("node_cpu_requested_deviation", balance.map(|balance| balance.deviation));
+        kpis.count("pods_rejected_total", self.pods_rejected);
+        kpis.add("assumed_pods_max", facts.assumed_pods_max.map(|pods| pods as f64));
         kpis.count("requests_total", facts.requests);
         kpis.count("requests_conflict", facts.requests_conflict);
         kpis.count("requests_429", facts.requests_429);
@@ -193,7 +200,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 32] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -214,6 +221,8 @@ pub const NAMES: [&str; 30] = [
     "pods_unscheduled",
     "node_cpu_requested_max",
     "node_cpu_requested_deviation",
+    "pods_rejected_total",
+    "assumed_pods_max",
     "requests_total",
     "requests_conflict",
     "requests_429",
@@ -253,7 +262,7 @@ fn seconds(ns: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::{Detail, HELD_BACK};
+    use crate::model::record::HELD_BACK;
     use crate::model::{Key, Name, Rv};
 
     fn at(milliseconds: i64) -> Time {
@@ -303,6 +312,8 @@ mod tests {
             Record { detail: Detail::Words("Conflict"), ..record(13, 9, 35, Action::UpdateStatus, Kind::ReplicaSet) },
             // What waits after the last write does not count for the depth, nor does what a dead process had queued.
             record(11, 10, 30, Action::Enqueue, Kind::ReplicaSet),
+            Record { detail: Detail::Words("OutOfcpu"), ..record(14, 10, 31, Action::Admit, Kind::Pod) },
+            Record { detail: Detail::Words("admitted"), ..record(15, 10, 32, Action::Admit, Kind::Pod) },
             record(12, 0, 40, Action::ProcessStop, Kind::ReplicaSet),
         ]);
         let last_write = Some(at(30));
@@ -319,6 +330,7 @@ mod tests {
             ("reconciles_total", 2.0),
             ("retries_total", 1.0),
             ("pods_deleted_total", 1.0),
+            ("pods_rejected_total", 1.0),
         ] {
             assert_eq!(kpis[name], Value(Some(value)), "{name}");
         }
