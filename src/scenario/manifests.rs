@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::alike;
 use super::diagnostic::{Code, Diagnostics};
 use super::known_kinds::{self, Knowledge};
 use super::nodes;
@@ -272,14 +273,25 @@ fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics)
 pub fn check_all(list: &[Manifest], others: &[Other], beside: &[Other], problems: &mut Diagnostics) {
     check_unique(list, others, problems);
     let around = surroundings(list, beside.iter().chain(others));
-    let of_fields = parallel::map(list, |manifest| {
-        let mut found = Diagnostics::default();
-        check_fields(manifest, &around, &mut found);
-        found
-    });
-    of_fields.into_iter().for_each(|found| problems.extend(found));
+    check_fields_of_all(list, &around, problems);
     others.iter().for_each(|other| check_other(other, &around, problems));
     check_together(list, others, problems);
+}
+
+/// What is right of one manifest is right of all that are like it; a mistake is named at each.
+fn check_fields_of_all(list: &[Manifest], around: &Surroundings, problems: &mut Diagnostics) {
+    let firsts = alike::firsts(list);
+    let check = |index: &usize| {
+        let mut found = Diagnostics::default();
+        check_fields(&list[*index], around, &mut found);
+        found
+    };
+    let (first, others): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(|index| firsts[*index] == *index);
+    let mut found: Vec<Diagnostics> = vec![Diagnostics::default(); list.len()];
+    first.iter().zip(parallel::map(&first, check)).for_each(|(index, of_it)| found[*index] = of_it);
+    let wrong: Vec<usize> = others.into_iter().filter(|index| !found[firsts[*index]].is_empty()).collect();
+    wrong.iter().zip(parallel::map(&wrong, check)).for_each(|(index, of_it)| found[*index] = of_it);
+    found.into_iter().for_each(|found| problems.extend(found));
 }
 
 /// As [`check_all`], once manifests were checked and values were set in some of them.

@@ -9,6 +9,7 @@
 //! points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds when nothing is said),
 //! [`diagnostic`], [`examine`] (what `kubesim check` shows).
 
+mod alike;
 pub mod api_server;
 mod client;
 pub mod component_config;

@@ -15,9 +15,9 @@ pub fn pod(pod: &Pod) -> Value {
     defaults::pod_only(&mut spec);
     set_text(&mut spec, "nodeName", &pod.node_name);
     // The manifest's own keep their spelling; admission adds at the end.
-    let given = spec.get("tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let given = spec.get_mut("tolerations").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
     let added = pod.spec.tolerations.iter().skip(given.len()).map(toleration);
-    let all: Vec<Value> = given.iter().cloned().chain(added).take(pod.spec.tolerations.len()).collect();
+    let all: Vec<Value> = given.into_iter().chain(added).take(pod.spec.tolerations.len()).collect();
     let tolerations = (!all.is_empty()).then_some(Value::Array(all));
     tools::set_or_remove(&mut spec, "tolerations", tolerations);
     spec.insert("priority".into(), json!(pod.spec.priority));
@@ -26,7 +26,8 @@ pub fn pod(pod: &Pod) -> Value {
     {
         level.insert("requests".into(), resources(requests));
     }
-    json!({"spec": spec, "status": status(&pod.status)})
+    let fields = [("spec", Value::Object(spec)), ("status", status(&pod.status))];
+    fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect::<Map<_, _>>().into()
 }
 
 fn toleration(toleration: &Toleration) -> Value {
@@ -70,8 +71,8 @@ fn container_status(status: &ContainerStatus) -> Value {
         "name": status.name.as_str(),
         "ready": status.ready,
         "restartCount": status.restart_count,
-        "state": container_state(&status.state),
     });
+    value["state"] = container_state(&status.state);
     if let Some(last) = &status.last {
         value["lastState"] = container_state(last);
     }
@@ -102,5 +103,5 @@ fn container_state(state: &ContainerState) -> Value {
             "terminated"
         }
     };
-    json!({state: inner})
+    Value::Object(Map::from_iter([(state.to_string(), Value::Object(inner))]))
 }
