@@ -4,6 +4,7 @@
 //! pkg/scheduler/schedule_one.go, `findNodesThatPassFilters`, v1.36.
 
 use super::cache::{NodeIndex, Overlay, Snapshot};
+use super::framework::config::Point;
 use super::framework::{Code, DependsOn, Filter, ForkedFilter, PodInfo, PreFilterResult, Profile, Status};
 use super::memo::{Recalled, Rejected};
 use super::queue::Nominator;
@@ -60,7 +61,7 @@ impl<'a> Filters<'a> {
     ) -> Option<Narrowed<'a>> {
         let mut list: Vec<Listed<'a>> = Vec::with_capacity(profile.plugins.len());
         let mut names: Option<Set<Name>> = None;
-        for (position, registered) in profile.plugins.iter().enumerate() {
+        for (position, registered) in profile.at(Point::PreFilter) {
             let (plugin, depends_on) = (registered.plugin.name(), registered.plugin.depends_on());
             let listed = |filter| Listed { plugin, position, depends_on, filter };
             match registered.plugin.pre_filter(pod, snapshot) {
@@ -90,6 +91,10 @@ impl<'a> Filters<'a> {
                     }
                 }
             }
+        }
+        if !profile.orders.is_empty() {
+            let ranks: Vec<usize> = profile.at(Point::Filter).map(|(position, _)| position).collect();
+            list.sort_by_key(|one| ranks.iter().position(|position| *position == one.position));
         }
         diagnosis.pre_filter.is_none().then_some(Narrowed { filters: Filters { pod, list }, names })
     }

@@ -7,7 +7,9 @@ use super::super::diagnostic::Code;
 use super::super::entry::{Entry, Fields, shown};
 use super::super::schema::shape::Special;
 use super::parts;
-use crate::scheduler::framework::config::{FitArgs, PluginArgs, Strategy};
+use crate::scheduler::framework::config::{
+    AffinityArgs, DefaultConstraint, FitArgs, PluginArgs, PreemptionArgs, Strategy,
+};
 use crate::scheduler::plugins::node_affinity_added;
 
 /// Judges the arguments of a plugin. Says whether they are simulated.
@@ -15,10 +17,20 @@ pub fn read(plugin: &str, args: &Entry<'_>, known: &mut PluginArgs) -> bool {
     let Some(mut fields) = parts::begin(args) else { return true };
     let mut is_simulated = false;
     match plugin {
-        "DefaultPreemption" => default_preemption(&mut fields),
+        "DefaultPreemption" => {
+            is_simulated = true;
+            known.preemption = default_preemption(&mut fields);
+        }
         "InterPodAffinity" => {
-            in_range(&mut fields, "hardPodAffinityWeight", 0, 100);
-            fields.get("ignorePreferredTermsOfExistingPods").and_then(|entry| entry.truth());
+            is_simulated = true;
+            let weight = in_range(&mut fields, "hardPodAffinityWeight", 0, 100);
+            let ignores = fields.get("ignorePreferredTermsOfExistingPods").and_then(|entry| entry.truth());
+            let default = AffinityArgs::default();
+            known.affinity = AffinityArgs {
+                hard_pod_affinity_weight: weight.unwrap_or(default.hard_pod_affinity_weight),
+                ignore_preferred_terms_of_existing_pods: ignores
+                    .unwrap_or(default.ignore_preferred_terms_of_existing_pods),
+            };
         }
         "NodeAffinity" => {
             is_simulated = true;
@@ -39,7 +51,10 @@ pub fn read(plugin: &str, args: &Entry<'_>, known: &mut PluginArgs) -> bool {
             let given = resources(&mut fields, "resources", 1);
             known.balanced_resources = (!given.is_empty()).then(|| given.into_iter().map(|(name, _)| name).collect());
         }
-        "PodTopologySpread" => pod_topology_spread(&mut fields),
+        "PodTopologySpread" => {
+            is_simulated = true;
+            known.default_constraints = pod_topology_spread(&mut fields);
+        }
         "VolumeBinding" => {
             if let Some(entry) = fields.get("bindTimeoutSeconds") {
                 entry.whole(0..=i64::MAX);
@@ -63,12 +78,18 @@ fn in_range(fields: &mut Fields<'_>, name: &'static str, least: i64, most: i64) 
     fields.get(name).and_then(|entry| entry.whole(least..=most))
 }
 
-fn default_preemption(fields: &mut Fields<'_>) {
+fn default_preemption(fields: &mut Fields<'_>) -> PreemptionArgs {
     let percentage = in_range(fields, "minCandidateNodesPercentage", 0, 100);
     let absolute = in_range(fields, "minCandidateNodesAbsolute", 0, i64::from(i32::MAX));
     if percentage == Some(0) && absolute == Some(0) {
         let message = "minCandidateNodesPercentage and minCandidateNodesAbsolute cannot both be zero";
         fields.entry.problem(Code::BadValue, message, None);
+    }
+    let default = PreemptionArgs::default();
+    let or = |given: Option<i64>, default| given.and_then(|given| usize::try_from(given).ok()).unwrap_or(default);
+    PreemptionArgs {
+        min_candidate_nodes_percentage: or(percentage, default.min_candidate_nodes_percentage),
+        min_candidate_nodes_absolute: or(absolute, default.min_candidate_nodes_absolute),
     }
 }
 
@@ -138,10 +159,12 @@ fn shape(fields: &mut Fields<'_>) -> Vec<(i64, i64)> {
     curve
 }
 
-fn pod_topology_spread(fields: &mut Fields<'_>) {
+/// The default constraints; `None` for the built-in ones.
+fn pod_topology_spread(fields: &mut Fields<'_>) -> Option<Vec<DefaultConstraint>> {
     let words = [("System", true), ("List", false)];
     let by_system = fields.get("defaultingType").and_then(|entry| entry.word(&words)).unwrap_or(true);
-    let Some(list) = fields.get("defaultConstraints") else { return };
+    let mut constraints = Vec::new();
+    let Some(list) = fields.get("defaultConstraints") else { return (!by_system).then_some(constraints) };
     let items = list.items();
     if by_system && !items.is_empty() {
         let message = "when .defaultingType is System, .defaultConstraints must be empty";
@@ -149,10 +172,10 @@ fn pod_topology_spread(fields: &mut Fields<'_>) {
     }
     for item in items {
         let Some(mut constraint) = item.fields() else { continue };
-        in_range(&mut constraint, "maxSkew", 1, i64::from(i32::MAX));
-        constraint.require("topologyKey").and_then(|entry| entry.text());
-        let words = [("DoNotSchedule", ()), ("ScheduleAnyway", ())];
-        constraint.require("whenUnsatisfiable").and_then(|entry| entry.word(&words));
+        let skew = constraint.require("maxSkew").and_then(|entry| entry.whole(1..=i64::from(i32::MAX)));
+        let key = constraint.require("topologyKey").and_then(|entry| entry.text().map(str::to_string));
+        let words = [("DoNotSchedule", true), ("ScheduleAnyway", false)];
+        let is_required = constraint.require("whenUnsatisfiable").and_then(|entry| entry.word(&words));
         if let Some(entry) = constraint.get("labelSelector") {
             let message = format!(
                 "constraint must not define a selector, as they are deduced for each pod: {}",
@@ -162,5 +185,11 @@ fn pod_topology_spread(fields: &mut Fields<'_>) {
         }
         parts::unused(&mut constraint, &["minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy", "matchLabelKeys"]);
         constraint.finish();
+        if let (Some(max_skew), Some(topology_key), Some(is_required)) =
+            (skew.and_then(|skew| i32::try_from(skew).ok()), key, is_required)
+        {
+            constraints.push(DefaultConstraint { topology_key, max_skew, is_required });
+        }
     }
+    (!by_system).then_some(constraints)
 }

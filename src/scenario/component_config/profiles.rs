@@ -46,7 +46,8 @@ const REFUSED: &[&str] = &["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEP
 /// Whether a plugin of this name runs here: it is registered, or the component plays it.
 fn is_simulated(name: &str) -> bool {
     let registered = registry::registry(Version::default(), &PluginArgs::default());
-    name == names::DEFAULT_BINDER || registered.iter().any(|one| one.plugin.name() == name)
+    let played = [names::DEFAULT_BINDER, names::DEFAULT_PREEMPTION];
+    played.contains(&name) || registered.iter().any(|one| one.plugin.name() == name)
 }
 
 /// Reads `profiles`.
@@ -173,7 +174,10 @@ fn named(entry: &Entry<'_>, name: &str, what: &str, point: &str) {
         let message = format!("the plugin {name} is invalid in v1: NodeVolumeLimits does its work");
         return entry.problem(Code::BadValue, message, None);
     }
-    if name == "*" || is_simulated(name) {
+    // Of resource claims the scheduler only says that there are none, and not even that without the plugin.
+    let says_less =
+        name == names::DYNAMIC_RESOURCES && what == "disabled" && matches!(point, "postFilter" | "multiPoint");
+    if name == "*" || is_simulated(name) || says_less {
         return;
     }
     if !PLUGINS.contains(&name) {

@@ -5,6 +5,7 @@ use super::super::diagnostic::{Diagnostics, Severity, Source};
 use super::super::settings::Settings;
 use super::super::yaml;
 use crate::model::Span;
+use crate::scheduler::framework::config::{AffinityArgs, DefaultConstraint, PreemptionArgs};
 
 const SCHEDULER: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 const MANAGER: &str =
@@ -267,4 +268,28 @@ fn eviction_thresholds_are_judged() {
     let fine = "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\n";
     assert_eq!(errors(KUBELET, fine), [""; 0]);
     assert_eq!(notices(KUBELET, fine).len(), 1);
+}
+
+#[test]
+fn arguments_of_plugins_reach_their_profile() {
+    let text = "profiles:\n- pluginConfig:\n  - {name: InterPodAffinity, args: {hardPodAffinityWeight: 7}}\n  - {name: \
+                DefaultPreemption, args: {minCandidateNodesAbsolute: 3}}\n  - {name: PodTopologySpread, args: {defaultingType: \
+                List, defaultConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}\n  plugins: \
+                {postFilter: {disabled: [{name: DynamicResources}]}}\n";
+    assert_eq!((errors(SCHEDULER, text), notices(SCHEDULER, text)), (Vec::new(), Vec::new()));
+    let (settings, _) = read(SCHEDULER, text);
+    let args = &settings.profiles[0].args;
+    assert_eq!(
+        args.affinity,
+        AffinityArgs { hard_pod_affinity_weight: 7, ignore_preferred_terms_of_existing_pods: false }
+    );
+    assert_eq!(args.preemption, PreemptionArgs { min_candidate_nodes_percentage: 10, min_candidate_nodes_absolute: 3 });
+    let zone = DefaultConstraint { topology_key: "zone".into(), max_skew: 2, is_required: true };
+    assert_eq!(args.default_constraints, Some(vec![zone]));
+    let of = |text: &str| read(SCHEDULER, text).0.profiles[0].args.default_constraints.clone();
+    // A list without constraints means none at all; System the built-in ones.
+    let list = |kind: &str| {
+        format!("profiles: [{{pluginConfig: [{{name: PodTopologySpread, args: {{defaultingType: {kind}}}}}]}}]\n")
+    };
+    assert_eq!((of(&list("List")), of(&list("System"))), (Some(Vec::new()), None));
 }

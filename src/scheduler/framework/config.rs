@@ -85,9 +85,56 @@ impl PluginSet {
     }
 }
 
+/// Arguments of InterPodAffinity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AffinityArgs {
+    /// What a required affinity term of a pod that is there weighs, 0 to 100.
+    pub hard_pod_affinity_weight: i64,
+    /// Whether the preferred terms of pods that are there count only for pods with preferred terms of their own.
+    pub ignore_preferred_terms_of_existing_pods: bool,
+}
+
+impl Default for AffinityArgs {
+    fn default() -> AffinityArgs {
+        AffinityArgs { hard_pod_affinity_weight: 1, ignore_preferred_terms_of_existing_pods: false }
+    }
+}
+
+/// A topology spread constraint of a profile; which pods it counts follows from Services and owners.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefaultConstraint {
+    /// `topologyKey`
+    pub topology_key: String,
+    /// `maxSkew`
+    pub max_skew: i32,
+    /// Whether it is hard: `whenUnsatisfiable: DoNotSchedule`.
+    pub is_required: bool,
+}
+
+/// Arguments of DefaultPreemption: how many candidates the dry run looks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PreemptionArgs {
+    /// `minCandidateNodesPercentage`, 0 to 100.
+    pub min_candidate_nodes_percentage: usize,
+    /// `minCandidateNodesAbsolute`
+    pub min_candidate_nodes_absolute: usize,
+}
+
+impl Default for PreemptionArgs {
+    fn default() -> PreemptionArgs {
+        PreemptionArgs { min_candidate_nodes_percentage: 10, min_candidate_nodes_absolute: 100 }
+    }
+}
+
 /// Arguments of plugins; `None` where a plugin has its defaults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PluginArgs {
+    /// InterPodAffinity.
+    pub affinity: AffinityArgs,
+    /// PodTopologySpread: `defaultConstraints` with `defaultingType: List`.
+    pub default_constraints: Option<Vec<DefaultConstraint>>,
+    /// DefaultPreemption.
+    pub preemption: PreemptionArgs,
     /// NodeResourcesFit.
     pub fit: Option<FitArgs>,
     /// NodeResourcesBalancedAllocation: its resources.
@@ -141,13 +188,18 @@ impl ProfileConfig {
 
     /// Whether a plugin runs at a point; `by_default`: it does in the default profile.
     pub fn enables(&self, point: Point, name: &str, by_default: bool) -> bool {
-        let everywhere = self.set(Point::MultiPoint);
-        let is_kept = by_default && !everywhere.is_some_and(|set| set.disables(name));
-        let is_multi = is_kept || everywhere.is_some_and(|set| set.weight(name).is_some());
+        let is_multi = self.is_multi(name, by_default);
         match self.set(point) {
             Some(set) => set.weight(name).is_some() || is_multi && !set.disables(name),
             None => is_multi,
         }
+    }
+
+    /// Whether `multiPoint` enables a plugin.
+    fn is_multi(&self, name: &str, by_default: bool) -> bool {
+        let everywhere = self.set(Point::MultiPoint);
+        let is_kept = by_default && !everywhere.is_some_and(|set| set.disables(name));
+        is_kept || everywhere.is_some_and(|set| set.weight(name).is_some())
     }
 
     /// Why kube-scheduler would not start with this profile.
@@ -176,9 +228,6 @@ impl ProfileConfig {
     }
 
     /// The profile, of these plugins. Names of others are left out.
-    ///
-    /// DIVERGES: plugins keep the order of `multiPoint` at every point; upstream puts those first that a point enables
-    /// itself. It shows only in which plugin is the first to reject a node.
     pub fn assemble(&self, registered: Vec<Registered>) -> Profile {
         let everywhere = self.set(Point::MultiPoint);
         let kept = |one: &Registered| one.by_default && !everywhere.is_some_and(|set| set.disables(one.plugin.name()));
@@ -190,12 +239,39 @@ impl ProfileConfig {
                 list.push(others.remove(at));
             }
         }
-        let plugins = list.into_iter().filter_map(|one| self.select(one)).collect();
+        let plugins: Vec<Registered> = list.into_iter().filter_map(|one| self.select(one)).collect();
+        let post_filters = |name| self.enables(Point::PostFilter, name, true);
         Profile {
             scheduler_name: Name::new(self.name()),
             percentage_of_nodes_to_score: self.percentage_of_nodes_to_score,
+            orders: self.orders(&plugins),
             plugins,
+            preemption: post_filters(names::DEFAULT_PREEMPTION).then_some(self.args.preemption),
+            looks_at_claims: post_filters(names::DYNAMIC_RESOURCES),
         }
+    }
+
+    /// The order of plugins at points whose own set enables some: first those of the set that `multiPoint` enables too, as the
+    /// set has them; then the others of `multiPoint`; last the others of the set.
+    fn orders(&self, plugins: &[Registered]) -> Vec<(Point, Vec<usize>)> {
+        let sets = self.sets.iter().filter(|(point, set)| *point != Point::MultiPoint && !set.enabled.is_empty());
+        let order = |set: &PluginSet| {
+            let place = |index: &usize| {
+                let one = &plugins[*index];
+                let name = one.plugin.name();
+                let here = set.enabled.iter().position(|(other, _)| other == name);
+                let is_multi = !set.disables(name) && self.is_multi(name, one.by_default);
+                match (here, is_multi) {
+                    (Some(here), true) => (0, here),
+                    (None, _) => (1, *index),
+                    (Some(here), false) => (2, here),
+                }
+            };
+            let mut order: Vec<usize> = (0..plugins.len()).collect();
+            order.sort_by_key(place);
+            order
+        };
+        sets.map(|(point, set)| (*point, order(set))).collect()
     }
 
     /// A plugin with its points and its weight; `None` when it has no point.
@@ -268,5 +344,43 @@ mod tests {
         assert!(silent.enables(Point::Filter, names::NODE_RESOURCES_FIT, true));
         assert!(!silent.enables(Point::Score, names::NODE_RESOURCES_FIT, true));
         assert_eq!(silent.problem(), None);
+    }
+
+    #[test]
+    fn a_point_has_its_own_plugins_first() {
+        let order = |sets: &[(Point, PluginSet)]| -> Vec<&'static str> {
+            let config = ProfileConfig { sets: sets.to_vec(), ..ProfileConfig::default() };
+            let mut plugins = registry(Version::V1_36, &config.args);
+            plugins.push(optional(Own));
+            let profile = config.assemble(plugins);
+            profile.at(Point::Filter).map(|(_, one)| one.plugin.name()).collect()
+        };
+        let default = order(&[]);
+        // Named at the point and in multiPoint: the former's order. The others keep theirs; what only the point names is last.
+        let named = order(&[(Point::Filter, set(&[(names::NODE_PORTS, 0), ("Own", 0), (names::NODE_NAME, 0)], &[]))]);
+        let rest = default.iter().filter(|name| ![names::NODE_PORTS, names::NODE_NAME].contains(name));
+        let expected: Vec<_> =
+            [names::NODE_PORTS, names::NODE_NAME].iter().chain(rest).chain(&["Own"]).copied().collect();
+        assert_eq!(named, expected);
+        // One that is disabled and enabled at the point is no longer that of multiPoint.
+        let moved = order(&[(Point::Filter, set(&[(names::NODE_PORTS, 0)], &[names::NODE_PORTS]))]);
+        assert_eq!((moved.len(), moved.last()), (default.len(), Some(&names::NODE_PORTS)));
+        // A custom one of multiPoint comes after the default ones; named at the point it comes before them.
+        let own = (Point::MultiPoint, set(&[("Own", 0)], &[]));
+        assert_eq!(order(std::slice::from_ref(&own)).last(), Some(&"Own"));
+        assert_eq!(order(&[own, (Point::Filter, set(&[("Own", 0)], &[]))])[0], "Own");
+    }
+
+    #[test]
+    fn preemption_is_a_plugin_that_can_be_disabled() {
+        let of = |sets: &[(Point, PluginSet)]| {
+            let profile = ProfileConfig { sets: sets.to_vec(), ..ProfileConfig::default() }.profile(Version::V1_36);
+            (profile.preemption.is_some(), profile.looks_at_claims)
+        };
+        assert_eq!(of(&[]), (true, true));
+        assert_eq!(of(&[(Point::PostFilter, set(&[], &[names::DEFAULT_PREEMPTION]))]), (false, true));
+        assert_eq!(of(&[(Point::MultiPoint, set(&[], &[names::DEFAULT_PREEMPTION]))]), (false, true));
+        assert_eq!(of(&[(Point::PostFilter, set(&[], &["*"]))]), (false, false));
+        assert_eq!(of(&[(Point::PostFilter, set(&[(names::DEFAULT_PREEMPTION, 0)], &["*"]))]), (true, false));
     }
 }

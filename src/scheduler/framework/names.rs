@@ -28,5 +28,7 @@ pub const INTER_POD_AFFINITY: &str = "InterPodAffinity";
 pub const IMAGE_LOCALITY: &str = "ImageLocality";
 /// Creates the binding (the component itself plays it).
 pub const DEFAULT_BINDER: &str = "DefaultBinder";
+/// Resource claims, which are not simulated; only its word in messages is.
+pub const DYNAMIC_RESOURCES: &str = "DynamicResources";
 /// Makes room for pods that fit nowhere (the component and `preemption` play it).
 pub const DEFAULT_PREEMPTION: &str = "DefaultPreemption";

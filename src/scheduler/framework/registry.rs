@@ -5,9 +5,10 @@
 
 use std::fmt;
 
-use super::config::PluginArgs;
+use super::config::{PluginArgs, Point, PreemptionArgs};
 use super::{ClusterEvent, Plugin, PodInfo, ProfileConfig, SortKey};
 use crate::model::{Name, Time};
+use crate::scheduler::plugins::pod_topology_spread::common::Defaults;
 use crate::scheduler::plugins::{
     ConfiguredBalance, ConfiguredFit, ImageLocality, InterPodAffinity, NodeAffinity, NodeAffinityAdded, NodeName,
     NodePorts, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort,
@@ -37,8 +38,8 @@ pub struct Registered {
     pub by_default: bool,
 }
 
-/// A scheduler profile. Plugins run in order of the list at every point: upstream's order of Filter, which its orders of
-/// PreFilter and PreScore follow as far as anything shows.
+/// A scheduler profile. Plugins run in order of the list unless a point has an order of its own: upstream's order of Filter,
+/// which its default orders of PreFilter and PreScore follow as far as anything shows.
 pub struct Profile {
     /// `schedulerName` of the pods it is responsible for.
     pub scheduler_name: Name,
@@ -46,12 +47,25 @@ pub struct Profile {
     pub percentage_of_nodes_to_score: Option<u32>,
     /// The plugins.
     pub plugins: Vec<Registered>,
+    /// Points with an order of their own, as places in the list.
+    pub orders: Vec<(Point, Vec<usize>)>,
+    /// Whether, and how, DefaultPreemption makes room for pods that fit nowhere.
+    pub preemption: Option<PreemptionArgs>,
+    /// Whether DynamicResources has its say in PostFilter: that there are no claims to give up.
+    pub looks_at_claims: bool,
 }
 
 impl Profile {
     /// `default-scheduler`.
     pub fn default_profile(version: Version) -> Profile {
         ProfileConfig::default().profile(version)
+    }
+
+    /// The plugins in their order at a point, with their places in the list.
+    pub fn at(&self, point: Point) -> impl DoubleEndedIterator<Item = (usize, &Registered)> {
+        let order = self.orders.iter().find(|(other, _)| *other == point).map(|(_, order)| order);
+        let place = move |index: usize| order.map_or(index, |order| order[index]);
+        (0..self.plugins.len()).map(place).map(|place| (place, &self.plugins[place]))
     }
 
     /// Whether one of the plugins that rejected the pod thinks that the event may help.
@@ -66,8 +80,8 @@ impl Profile {
 
     /// Runs PreEnqueue; the name of the first plugin that holds the pod back.
     pub fn pre_enqueue(&self, pod: &PodInfo) -> Option<&'static str> {
-        let holds_back = |registered: &&Registered| registered.plugin.pre_enqueue(pod).is_err();
-        self.plugins.iter().find(holds_back).map(|registered| registered.plugin.name())
+        let holds_back = |(_, registered): &(usize, &Registered)| registered.plugin.pre_enqueue(pod).is_err();
+        self.at(Point::PreEnqueue).find(holds_back).map(|(_, registered)| registered.plugin.name())
     }
 
     /// Whether a pod that `plugin` holds back is looked at again after the event.
@@ -100,8 +114,8 @@ pub fn registry(version: Version, args: &PluginArgs) -> Vec<Registered> {
             None => register(NodeResourcesFit, 1),
             Some(args) => register(ConfiguredFit::new(args), 1),
         },
-        register(PodTopologySpread { version }, 2),
-        register(InterPodAffinity { version }, 2),
+        register(PodTopologySpread { version, defaults: Defaults::new(args.default_constraints.as_deref()) }, 2),
+        register(InterPodAffinity { version, args: args.affinity }, 2),
         match &args.balanced_resources {
             None => register(NodeResourcesBalancedAllocation { version }, 1),
             Some(resources) => register(ConfiguredBalance::new(version, resources), 1),

@@ -3,6 +3,7 @@
 //! Upstream: pkg/scheduler/framework/runtime/framework.go, `RunReservePluginsReserve`, `RunReservePluginsUnreserve`,
 //! `RunPermitPlugins`, `RunPreBindPlugins`, `RunPostBindPlugins`, v1.36.
 
+use super::config::Point;
 use super::{Permit, PodInfo, Profile, Status, WaitingPod};
 use crate::model::{Name, Span, Uid};
 
@@ -27,7 +28,7 @@ impl Profile {
     /// # Errors
     /// The plugin, and why.
     pub fn reserve(&self, pod: &PodInfo, node: &Name) -> Result<(), Refusal> {
-        for registered in &self.plugins {
+        for (_, registered) in self.at(Point::Reserve) {
             let name = registered.plugin.name();
             registered.plugin.reserve(pod, node).map_err(|status| (name, status))?;
         }
@@ -36,7 +37,7 @@ impl Profile {
 
     /// Runs Unreserve of all plugins, in the opposite order.
     pub fn unreserve(&self, pod: &PodInfo, node: &Name) {
-        self.plugins.iter().rev().for_each(|registered| registered.plugin.unreserve(pod, node));
+        self.at(Point::Reserve).rev().for_each(|(_, registered)| registered.plugin.unreserve(pod, node));
     }
 
     /// Runs Permit until one plugin rejects.
@@ -45,7 +46,7 @@ impl Profile {
     /// The plugin, and why.
     pub fn permit(&self, pod: &PodInfo, node: &Name, waiting: &[WaitingPod<'_>]) -> Result<Permits, Refusal> {
         let mut permits = Permits::default();
-        for registered in &self.plugins {
+        for (_, registered) in self.at(Point::Permit) {
             let name = registered.plugin.name();
             match registered.plugin.permit(pod, node, waiting) {
                 Permit::Allow => {}
@@ -63,7 +64,7 @@ impl Profile {
     /// The plugin that refused, and why.
     pub fn pre_bind(&self, pod: &PodInfo, node: &Name) -> Result<Span, Refusal> {
         let mut total = Span::ZERO;
-        for registered in &self.plugins {
+        for (_, registered) in self.at(Point::PreBind) {
             let name = registered.plugin.name();
             total = total + registered.plugin.pre_bind(pod, node).map_err(|status| (name, status))?;
         }
@@ -72,6 +73,6 @@ impl Profile {
 
     /// Runs PostBind.
     pub fn post_bind(&self, pod: &PodInfo, node: &Name) {
-        self.plugins.iter().for_each(|registered| registered.plugin.post_bind(pod, node));
+        self.at(Point::PostBind).for_each(|(_, registered)| registered.plugin.post_bind(pod, node));
     }
 }

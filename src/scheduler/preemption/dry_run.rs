@@ -12,14 +12,10 @@ use super::message::NO_VICTIMS;
 use crate::model::{Pod, Set, Time};
 use crate::scheduler::cache::{Budgets, NodeIndex, Overlay, Snapshot};
 use crate::scheduler::filters::{Filters, ForkedFilters, Rejection};
+use crate::scheduler::framework::config::PreemptionArgs;
 use crate::scheduler::framework::{Code, PodInfo, Profile, Status};
 use crate::scheduler::queue::Nominator;
 use crate::scheduler::schedule_one::Diagnosis;
-
-/// `minCandidateNodesPercentage`.
-const MIN_CANDIDATES_PERCENTAGE: usize = 10;
-/// `minCandidateNodesAbsolute`.
-const MIN_CANDIDATES: usize = 100;
 
 /// A node that can make room.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,9 +50,9 @@ pub struct DryRun {
     pub simulated: usize,
 }
 
-/// How many of so many nodes are enough: a tenth, at least 100.
-pub fn candidates_wanted(nodes: usize) -> usize {
-    (nodes * MIN_CANDIDATES_PERCENTAGE / 100).max(MIN_CANDIDATES).min(nodes)
+/// How many of so many nodes are enough: with the defaults a tenth, at least 100.
+pub fn candidates_wanted(args: PreemptionArgs, nodes: usize) -> usize {
+    (nodes * args.min_candidate_nodes_percentage / 100).max(args.min_candidate_nodes_absolute).min(nodes)
 }
 
 /// Nodes that removing pods may help, in the order of the snapshot.

@@ -10,19 +10,16 @@ use crate::scheduler::schedule_one::nodes_are_available;
 
 /// DynamicResources' PostFilter when it has no state of the pod.
 pub const NO_STATE: &str = "not found";
+/// Its word for a pod without claims.
+pub const NO_CLAIMS: &str = "no new claims to deallocate";
 /// Why nodes are not looked at.
 pub const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 /// Why a node whose pods are all as important as the pod gives nothing.
 pub const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
 
-/// DynamicResources' word for a pod without claims, then that of preemption.
-fn after_claims(text: &str) -> String {
-    format!("no new claims to deallocate, preemption: {text}")
-}
-
 /// The text for a pod that may not preempt.
 pub fn not_eligible(reason: &str) -> String {
-    after_claims(reason)
+    format!("preemption: {reason}")
 }
 
 /// The text when no node of `nodes` would do; all that have no status were not looked at.
@@ -34,5 +31,5 @@ pub fn no_candidates(nodes: usize, statuses: &[NodeStatus]) -> String {
     if nodes > statuses.len() {
         counts.insert(NOT_HELPFUL, nodes - statuses.len());
     }
-    after_claims(&nodes_are_available(nodes, counts))
+    format!("preemption: {}", nodes_are_available(nodes, counts))
 }

@@ -1,7 +1,7 @@
 //! InterPodAffinity: pods that should be near other pods, or should not.
 //!
 //! Upstream: pkg/scheduler/framework/plugins/interpodaffinity/{filtering,scoring,plugin}.go, v1.35 and v1.36
-//! (kubernetes#135325, #135394 and #135392: hints). Not modelled: the plugin's arguments.
+//! (kubernetes#135325, #135394 and #135392: hints).
 
 pub mod filtering;
 pub mod places;
@@ -9,6 +9,7 @@ pub mod scoring;
 
 use crate::model::{Labels, Name, Node, Pod, PodAffinityTerm, Selector};
 use crate::scheduler::cache::{NodeIndex, Selectors, Snapshot};
+use crate::scheduler::framework::config::AffinityArgs;
 use crate::scheduler::framework::{ClusterEvent, Plugin, PodInfo, PreFilterResult, Score, Version, names};
 use crate::scheduler::plugins::counts_as_placed;
 
@@ -16,6 +17,8 @@ use crate::scheduler::plugins::counts_as_placed;
 pub struct InterPodAffinity {
     /// Whose hints hold.
     pub version: Version,
+    /// Arguments.
+    pub args: AffinityArgs,
 }
 
 impl Plugin for InterPodAffinity {
@@ -36,7 +39,7 @@ impl Plugin for InterPodAffinity {
         snapshot: &Snapshot<'_>,
         _nodes: &[NodeIndex],
     ) -> Option<Box<dyn Score + 'a>> {
-        let score = scoring::Preferences::of(&pod.pod, snapshot)?;
+        let score = scoring::Preferences::of(&pod.pod, self.args, snapshot)?;
         Some(Box::new(score))
     }
 

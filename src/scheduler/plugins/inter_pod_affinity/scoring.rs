@@ -7,20 +7,22 @@ use super::places::{Places, amounts, meant_by};
 use crate::model::Pod;
 use crate::scheduler::cache::{NodeIndex, Snapshot};
 use crate::scheduler::framework::Score;
+use crate::scheduler::framework::config::AffinityArgs;
 use crate::scheduler::framework::interface::MAX_NODE_SCORE;
-
-/// What a required affinity term of a pod that is there weighs (`hardPodAffinityWeight`).
-const HARD_POD_AFFINITY_WEIGHT: i64 = 1;
 
 /// Sums of weights by node label and its value.
 pub struct Preferences(Places);
 
 impl Preferences {
-    /// Sums weights over the cluster; `None` when no pod means another.
-    pub fn of(pod: &Pod, snapshot: &Snapshot<'_>) -> Option<Preferences> {
+    /// Sums weights over the cluster; `None` when no pod means another, or what others mean is ignored and this one means none.
+    pub fn of(pod: &Pod, args: AffinityArgs, snapshot: &Snapshot<'_>) -> Option<Preferences> {
+        let has_own = !pod.spec.pod_affinity.preferred.is_empty() || !pod.spec.pod_anti_affinity.preferred.is_empty();
+        if args.ignore_preferred_terms_of_existing_pods && !has_own {
+            return None;
+        }
         let mut preferences = Preferences(Places::default());
         preferences.add_own(pod, snapshot);
-        preferences.add_others(pod, snapshot);
+        preferences.add_others(pod, args.hard_pod_affinity_weight, snapshot);
         (!preferences.0.is_empty()).then_some(preferences)
     }
 
@@ -37,12 +39,12 @@ impl Preferences {
     }
 
     /// What others think of the pod.
-    fn add_others(&mut self, pod: &Pod, snapshot: &Snapshot<'_>) {
+    fn add_others(&mut self, pod: &Pod, hard_weight: i64, snapshot: &Snapshot<'_>) {
         let namespace = snapshot.selectors().namespace_labels(&pod.meta.namespace);
         for group in snapshot.affinity_groups().iter() {
             let other = group.sample();
             let (near, apart) = (&other.spec.pod_affinity, &other.spec.pod_anti_affinity);
-            let hard = near.required.iter().map(|term| (HARD_POD_AFFINITY_WEIGHT, term));
+            let hard = near.required.iter().filter(|_| hard_weight > 0).map(|term| (hard_weight, term));
             let soft = near.preferred.iter().map(|(weight, term)| (i64::from(*weight), term));
             let against = apart.preferred.iter().map(|(weight, term)| (-i64::from(*weight), term));
             for (weight, term) in hard.chain(soft).chain(against) {

@@ -7,8 +7,9 @@ use crate::scheduler::cache::testing::{cluster, node, pod};
 use crate::scheduler::framework::Filter;
 use crate::scheduler::plugins::testing::{scores, verdicts};
 
-const PLUGIN: InterPodAffinity = InterPodAffinity { version: Version::V1_36 };
-const OLDER: InterPodAffinity = InterPodAffinity { version: Version::V1_35 };
+const ARGS: AffinityArgs = AffinityArgs { hard_pod_affinity_weight: 1, ignore_preferred_terms_of_existing_pods: false };
+const PLUGIN: InterPodAffinity = InterPodAffinity { version: Version::V1_36, args: ARGS };
+const OLDER: InterPodAffinity = InterPodAffinity { version: Version::V1_35, args: ARGS };
 
 /// Nodes a and b in zone x, c in zone y, d in none.
 fn zones(pods: impl IntoIterator<Item = Pod>) -> Cache {
@@ -150,10 +151,21 @@ fn preferences_of_both_sides_are_summed() {
         with(of_app("p", "", "web"), preferred(&[(20, term("zone", "db"))]), preferred(&[(5, term("host", "db"))]));
     // Zone x: 20; zone y: 20 + 1 - 4 = 17; host a: -5; host c: -5 + 10 = 5. a 15, b 20, c 22, d 0: 100*15/22 = 68.2,
     // 100*20/22 = 90.9.
-    assert_eq!(scores(&PLUGIN, own, &mut cache), Some(vec![68, 90, 100, 0]));
+    assert_eq!(scores(&PLUGIN, own.clone(), &mut cache), Some(vec![68, 90, 100, 0]));
     // Without own preferences only the other's: zone y -3, host c 10: c 7, the rest 0.
     assert_eq!(scores(&PLUGIN, of_app("p", "", "web"), &mut cache), Some(vec![0, 0, 100, 0]));
     assert_eq!(scores(&PLUGIN, of_app("p", "", "x"), &mut cache), None);
+    // A required term of a pod that is there weighs what the arguments say. Weight 5: zone y 20 + 5 - 4, so c 26, and
+    // 100*15/26 = 57.7, 100*20/26 = 76.9. Weight 0: c 21, 100*15/21 = 71.4, 100*20/21 = 95.2.
+    let with_args = |args| InterPodAffinity { version: Version::V1_36, args };
+    for (weight, expected) in [(5, [57, 76, 100, 0]), (0, [71, 95, 100, 0])] {
+        let plugin = with_args(AffinityArgs { hard_pod_affinity_weight: weight, ..ARGS });
+        assert_eq!(scores(&plugin, own.clone(), &mut cache), Some(expected.into()));
+    }
+    // Others' preferences count for those that have some themselves.
+    let deaf = with_args(AffinityArgs { ignore_preferred_terms_of_existing_pods: true, ..ARGS });
+    assert_eq!(scores(&deaf, own, &mut cache), Some(vec![68, 90, 100, 0]));
+    assert_eq!(scores(&deaf, of_app("p", "", "web"), &mut cache), None);
 }
 
 #[test]

@@ -4,15 +4,63 @@
 
 use std::rc::Rc;
 
-use crate::model::{Labels, Pod, TaintEffect, TopologySpreadConstraint};
+use crate::model::{Labels, Name, Pod, TaintEffect, TopologySpreadConstraint};
 use crate::rules::{node_affinity, tolerations};
 use crate::scheduler::cache::{Counts, NodeIndex, PodSet, Snapshot};
+use crate::scheduler::framework::config::DefaultConstraint;
 
 /// The label of nodes whose counts are taken node by node.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// The built-in default constraints: label and `maxSkew`; all are soft.
-const DEFAULTS: [(&str, i32); 2] = [(HOSTNAME, 3), (ZONE, 5)];
+const BUILT_IN: [(&str, i32); 2] = [(HOSTNAME, 3), (ZONE, 5)];
+
+/// The constraints of pods that have none of their own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Defaults {
+    /// Whether they are the built-in ones (`defaultingType: System`).
+    pub are_built_in: bool,
+    list: Vec<DefaultConstraint>,
+}
+
+impl Defaults {
+    /// Those of a configuration; `None`: the built-in ones.
+    pub fn new(given: Option<&[DefaultConstraint]>) -> Defaults {
+        let built_in = |(topology_key, max_skew): (&str, i32)| DefaultConstraint {
+            topology_key: topology_key.to_string(),
+            max_skew,
+            is_required: false,
+        };
+        let list = given.map_or_else(|| BUILT_IN.map(built_in).into(), <[_]>::to_vec);
+        Defaults { are_built_in: given.is_none(), list }
+    }
+
+    /// Of one sort.
+    pub fn of_sort(&self, is_required: bool) -> impl Iterator<Item = &DefaultConstraint> {
+        self.list.iter().filter(move |constraint| constraint.is_required == is_required)
+    }
+
+    /// Of one sort, for the pods that Services and the owner select; none without those.
+    ///
+    /// Upstream: `buildDefaultConstraints`.
+    pub fn constraints(&self, pod: &Pod, is_required: bool, snapshot: &Snapshot<'_>) -> Vec<TopologySpreadConstraint> {
+        if self.of_sort(is_required).next().is_none() {
+            return Vec::new();
+        }
+        let Some(selector) = snapshot.selectors().default_selector(pod) else { return Vec::new() };
+        let constraint = |default: &DefaultConstraint| TopologySpreadConstraint {
+            max_skew: default.max_skew,
+            topology_key: Name::new(&default.topology_key),
+            is_required,
+            selector: Some(selector.clone()),
+            min_domains: None,
+            honors_node_affinity: true,
+            honors_node_taints: false,
+            match_label_keys: Vec::new(),
+        };
+        self.of_sort(is_required).map(constraint).collect()
+    }
+}
 
 /// The constraints of a pod of one sort, hard or soft.
 ///
@@ -21,23 +69,7 @@ pub fn constraints(pod: &Pod, is_required: bool) -> impl Iterator<Item = &Topolo
     pod.spec.topology_spread_constraints.iter().filter(move |constraint| constraint.is_required == is_required)
 }
 
-/// The built-in default constraints, for the pods that Services and the owner select; none without those.
-pub fn default_constraints(pod: &Pod, snapshot: &Snapshot<'_>) -> Vec<TopologySpreadConstraint> {
-    let Some(selector) = snapshot.selectors().default_selector(pod) else { return Vec::new() };
-    let constraint = |(topology_key, max_skew): (&str, i32)| TopologySpreadConstraint {
-        max_skew,
-        topology_key: topology_key.into(),
-        is_required: false,
-        selector: Some(selector.clone()),
-        min_domains: None,
-        honors_node_affinity: true,
-        honors_node_taints: false,
-        match_label_keys: Vec::new(),
-    };
-    DEFAULTS.map(constraint).into()
-}
-
-/// Whether the pod's own constraint selects pods with these labels.
+/// Whether the constraint selects pods with these labels.
 pub fn selects(constraint: &TopologySpreadConstraint, labels: &Labels) -> bool {
     constraint.selector.as_ref().is_some_and(|selector| selector.matches(labels))
 }

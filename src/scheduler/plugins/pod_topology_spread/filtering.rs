@@ -2,7 +2,9 @@
 //!
 //! Upstream: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, v1.36.
 
-use super::common::{Eligible, constraints, counts, selects};
+use std::borrow::Cow;
+
+use super::common::{Defaults, Eligible, constraints, counts, selects};
 use crate::model::{Pod, TopologySpreadConstraint};
 use crate::scheduler::cache::{DomainSums, NodeIndex, Snapshot};
 use crate::scheduler::framework::{Filter, ForkedFilter, PodInfo, Status};
@@ -22,7 +24,7 @@ pub struct Spread<'a> {
 /// A constraint with matching pods by domain.
 #[derive(Clone)]
 struct Domains<'a> {
-    constraint: &'a TopologySpreadConstraint,
+    constraint: Cow<'a, TopologySpreadConstraint>,
     /// 1 if the pod counts itself.
     own: i64,
     eligible: Eligible,
@@ -35,9 +37,12 @@ struct Domains<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// Counts matching pods over the cluster; `None` when the pod has no hard constraint.
-    pub fn of(pod: &'a Pod, snapshot: &Snapshot<'_>) -> Option<Spread<'a>> {
-        let constraints: Vec<_> = constraints(pod, true).collect();
+    /// Counts matching pods over the cluster; `None` when the pod has no hard constraint, nor a default one.
+    pub fn of(pod: &'a Pod, defaults: &Defaults, snapshot: &Snapshot<'_>) -> Option<Spread<'a>> {
+        let constraints: Vec<_> = match pod.spec.topology_spread_constraints.is_empty() {
+            false => constraints(pod, true).map(Cow::Borrowed).collect(),
+            true => defaults.constraints(pod, true, snapshot).into_iter().map(Cow::Owned).collect(),
+        };
         if constraints.is_empty() {
             return None;
         }
@@ -55,7 +60,7 @@ impl<'a> Spread<'a> {
             return;
         }
         for domains in &mut self.domains {
-            if selects(domains.constraint, &other.meta.labels)
+            if selects(&domains.constraint, &other.meta.labels)
                 && domains.eligible.includes(self.pod, snapshot, node)
                 && let Some((domain, count)) = domains.pods.add(node, pods)
             {
@@ -71,10 +76,10 @@ fn has_all_keys(domains: &[Domains<'_>], node: NodeIndex) -> bool {
 }
 
 impl<'a> Domains<'a> {
-    fn new(constraint: &'a TopologySpreadConstraint, pod: &Pod, snapshot: &Snapshot<'_>) -> Domains<'a> {
-        let own = i64::from(selects(constraint, &pod.meta.labels));
+    fn new(constraint: Cow<'a, TopologySpreadConstraint>, pod: &Pod, snapshot: &Snapshot<'_>) -> Domains<'a> {
+        let own = i64::from(selects(&constraint, &pod.meta.labels));
         let pods = DomainSums::new(snapshot.domains(&constraint.topology_key));
-        let eligible = Eligible::of(constraint, pod);
+        let eligible = Eligible::of(&constraint, pod);
         // No domain has the number of the limit.
         let none = (usize::MAX, i64::from(i32::MAX));
         Domains { constraint, own, eligible, pods, len: 0, lowest: [none; 2] }
@@ -82,7 +87,7 @@ impl<'a> Domains<'a> {
 
     /// Matching pods on each node that counts.
     fn amounts(&self, all: &[Domains<'_>], pod: &Pod, snapshot: &Snapshot<'_>) -> Vec<(NodeIndex, i64)> {
-        let counts = counts(self.constraint, pod, snapshot);
+        let counts = counts(&self.constraint, pod, snapshot);
         let counted = snapshot
             .nodes()
             .iter()

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::common::{Eligible, HOSTNAME, constraints, counts, default_constraints};
+use super::common::{Defaults, Eligible, HOSTNAME, constraints, counts};
 use crate::model::{Name, Pod, TopologySpreadConstraint};
 use crate::scheduler::cache::{self, Counts, NodeIndex, Snapshot};
 use crate::scheduler::framework::Score;
@@ -16,7 +16,7 @@ const IGNORED: i64 = -1;
 /// The score.
 pub struct Spread {
     domains: Vec<Domains>,
-    /// Whether nodes without some key are left out: not with the default constraints, so that nodes without a zone are still
+    /// Whether nodes without some key are left out: not with the built-in defaults, so that nodes without a zone are still
     /// spread over.
     requires_all_keys: bool,
 }
@@ -37,11 +37,12 @@ struct Domains {
 
 impl Spread {
     /// Counts matching pods over the cluster; `None` when the pod has no soft constraint, nor a default one.
-    pub fn of(pod: &Pod, snapshot: &Snapshot<'_>, nodes: &[NodeIndex]) -> Option<Spread> {
-        let requires_all_keys = !pod.spec.topology_spread_constraints.is_empty();
-        let constraints: Vec<_> = match requires_all_keys {
+    pub fn of(pod: &Pod, defaults: &Defaults, snapshot: &Snapshot<'_>, nodes: &[NodeIndex]) -> Option<Spread> {
+        let has_own = !pod.spec.topology_spread_constraints.is_empty();
+        let requires_all_keys = has_own || !defaults.are_built_in;
+        let constraints: Vec<_> = match has_own {
             true => constraints(pod, false).cloned().collect(),
-            false => default_constraints(pod, snapshot),
+            false => defaults.constraints(pod, false, snapshot),
         };
         if constraints.is_empty() {
             return None;

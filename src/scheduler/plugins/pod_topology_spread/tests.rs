@@ -9,7 +9,10 @@ use crate::scheduler::framework::Filter;
 use crate::scheduler::plugins::testing::{scores, verdicts};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
-const PLUGIN: PodTopologySpread = PodTopologySpread { version: Version::V1_36 };
+
+fn plugin(version: Version) -> PodTopologySpread {
+    PodTopologySpread { version, defaults: Defaults::new(None) }
+}
 
 fn labelled(name: &str, zone: Option<&str>) -> Node {
     let mut node = node(name);
@@ -45,12 +48,12 @@ fn siblings_on_a_node_make_it_worse() {
     let mut cache = with_owner(cluster(nodes(), [own("p1", "a"), own("p2", "b"), own("p3", "b")]));
     // Three nodes: ln 5 = 1.609. a: 1.609 + 2 = 3.6 -> 4; b: 3.219 + 2 = 5.2 -> 5; c: 2. Highest 5, lowest 2:
     // a 100*(7-4)/5 = 60, b 100*(7-5)/5 = 40, c 100.
-    assert_eq!(scores(&PLUGIN, own("p", ""), &mut cache), Some(vec![60, 40, 100]));
+    assert_eq!(scores(&plugin(Version::V1_36), own("p", ""), &mut cache), Some(vec![60, 40, 100]));
     // Without an owner that the scheduler knows nothing is spread.
-    assert_eq!(scores(&PLUGIN, own("p", ""), &mut cluster(nodes(), [])), None);
+    assert_eq!(scores(&plugin(Version::V1_36), own("p", ""), &mut cluster(nodes(), [])), None);
     // Nodes without the label are all alike.
     let mut plain = with_owner(cluster([node("a"), node("b")], [own("p1", "a")]));
-    assert_eq!(scores(&PLUGIN, own("p", ""), &mut plain), Some(vec![100, 100]));
+    assert_eq!(scores(&plugin(Version::V1_36), own("p", ""), &mut plain), Some(vec![100, 100]));
 }
 
 #[test]
@@ -62,7 +65,7 @@ fn siblings_in_a_zone_count_on_all_its_nodes() {
     // Order of the snapshot: a, c, b. Hostname ln 5 = 1.609, zones ln 4 = 1.386. a: 3.219 + 2 + 2.773 + 4 = 11.99 -> 12;
     // c: 2 + 4 = 6 (a pod on its way out does not count); b: 2 + 2.773 + 4 = 8.77 -> 9. Highest 12, lowest 6:
     // a 100*6/12 = 50, c 100*12/12 = 100, b 100*9/12 = 75.
-    assert_eq!(scores(&PLUGIN, own("p", ""), &mut cache), Some(vec![50, 100, 75]));
+    assert_eq!(scores(&plugin(Version::V1_36), own("p", ""), &mut cache), Some(vec![50, 100, 75]));
 }
 
 /// A pod of the application `web` with constraints; by default one pod more than elsewhere in the zone is too many.
@@ -94,7 +97,7 @@ fn two_zones() -> Cache {
 
 /// Each node with what the filters say, in a word.
 fn judged(pod: Pod, cache: &mut Cache) -> String {
-    let mut verdicts = verdicts(&PLUGIN, pod, cache);
+    let mut verdicts = verdicts(&plugin(Version::V1_36), pod, cache);
     verdicts.sort();
     let short = |text: &str| match text {
         "ok" => "yes",
@@ -162,7 +165,7 @@ fn copies_follow_pods_that_come_and_go() {
     let mut cache = two_zones();
     let snapshot = cache.snapshot();
     let pod = spread(&[constraint(ZONE)]);
-    let rules = filtering::Spread::of(&pod, &snapshot).unwrap();
+    let rules = filtering::Spread::of(&pod, &Defaults::new(None), &snapshot).unwrap();
     let [a, c] = ["a", "c"].map(|name| snapshot.find(&name.into()).unwrap());
     let mut copy = rules.fork().unwrap();
     // x 1 and y 0: still full; x 0 and y 0: free; y 1: full there until x has one too.
@@ -179,7 +182,7 @@ fn own_soft_constraints_are_scored_where_all_keys_are() {
     let soft = TopologySpreadConstraint { is_required: false, ..constraint(ZONE) };
     let scores: Vec<_> = {
         let mut cache = two_zones();
-        let scores = scores(&PLUGIN, spread(&[soft]), &mut cache).unwrap();
+        let scores = scores(&plugin(Version::V1_36), spread(&[soft]), &mut cache).unwrap();
         let snapshot = cache.snapshot();
         let names = snapshot.nodes().iter().map(|node| snapshot.name(*node).to_string());
         let mut scores: Vec<_> = names.zip(scores).collect();
@@ -230,12 +233,53 @@ fn what_changes_a_count_or_a_domain_wakes() {
         (&plain, tolerates.clone(), false),
         (&honouring, tolerates, true),
     ] {
-        assert_eq!(PLUGIN.is_worth_requeuing(pod, &event), wakes, "{event:?}");
+        assert_eq!(plugin(Version::V1_36).is_worth_requeuing(pod, &event), wakes, "{event:?}");
     }
     // Pods that are only nominated count since 1.36.
     let mut nominated = Pod { node_name: Default::default(), ..own("q", "a") };
     nominated.status.nominated_node_name = "a".into();
     let event = ClusterEvent::AssignedPodDeleted(Rc::new(nominated));
-    let older = PodTopologySpread { version: Version::V1_35 };
-    assert_eq!((older.is_worth_requeuing(&plain, &event), PLUGIN.is_worth_requeuing(&plain, &event)), (false, true));
+    let older = plugin(Version::V1_35);
+    assert_eq!(
+        (older.is_worth_requeuing(&plain, &event), plugin(Version::V1_36).is_worth_requeuing(&plain, &event)),
+        (false, true)
+    );
+}
+
+#[test]
+fn defaults_of_a_profile_hold_for_pods_without_own_constraints() {
+    let default =
+        |key: &str, max_skew, is_required| DefaultConstraint { topology_key: key.to_string(), max_skew, is_required };
+    let given = [default(ZONE, 1, true), default(HOSTNAME, 1, false)];
+    let plugin = PodTopologySpread { version: Version::V1_36, defaults: Defaults::new(Some(&given)) };
+    let nodes = [labelled("a", Some("x")), labelled("b", Some("x")), labelled("c", Some("y")), labelled("d", None)];
+    let mut cache = with_owner(cluster(nodes, [own("1", "a")]));
+    let said =
+        |pod, cache: &mut Cache| verdicts(&plugin, pod, cache).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    let new = || Pod { node_name: Name::EMPTY, ..own("new", "") };
+    // Zone x has one sibling, y none: 1 + 1 - 0 > 1. Node d is in no zone.
+    let (full, nowhere) = (format!("Unschedulable: {}", filtering::REASON), filtering::REASON_LABEL);
+    let nowhere = format!("UnschedulableAndUnresolvable: {nowhere}");
+    let mut got = said(new(), &mut cache);
+    got.sort();
+    assert_eq!(got, [full.clone(), full, nowhere, "ok".to_string()]);
+    // The soft one scores; a pod that nothing selects is let alone, and so is one with a constraint of its own of the other sort.
+    assert!(scores(&plugin, new(), &mut cache).is_some());
+    assert!(said(pod("lonely"), &mut cache).is_empty() && scores(&plugin, pod("lonely"), &mut cache).is_none());
+    let mut own_soft = new();
+    let soft = TopologySpreadConstraint { is_required: false, ..constraint(ZONE) };
+    Rc::make_mut(&mut own_soft.spec).topology_spread_constraints = vec![soft];
+    assert!(said(own_soft, &mut cache).is_empty());
+    // With the built-in ones nothing is required, and the empty list asks for nothing at all.
+    assert!(verdicts(&self::plugin(Version::V1_36), new(), &mut cache).is_empty());
+    let none = PodTopologySpread { version: Version::V1_36, defaults: Defaults::new(Some(&[])) };
+    assert!(scores(&none, new(), &mut cache).is_none());
+    // Siblings that go wake it; pods of other namespaces do not.
+    let info = PodInfo::new(Rc::new(new()));
+    let mut elsewhere = own("other", "a");
+    assert!(plugin.is_worth_requeuing(&info, &ClusterEvent::AssignedPodDeleted(Rc::new(elsewhere.clone()))));
+    elsewhere.meta.namespace = "elsewhere".into();
+    assert!(!plugin.is_worth_requeuing(&info, &ClusterEvent::AssignedPodDeleted(Rc::new(elsewhere))));
+    let added = |zone| ClusterEvent::NodeAdded(Rc::new(labelled("e", zone)));
+    assert!(plugin.is_worth_requeuing(&info, &added(Some("z"))) && !plugin.is_worth_requeuing(&info, &added(None)));
 }
