@@ -7,6 +7,7 @@
 mod common;
 
 mod affinity_zones;
+mod backoff_and_hints;
 mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
@@ -15,6 +16,7 @@ mod late_reply;
 mod leader_failover;
 mod lost_replicaset;
 mod ml_training;
+mod node_sampling;
 mod operator_500;
 mod preemption;
 mod quickstart;
