@@ -76,7 +76,7 @@ fn one_and_two_threads_write_the_same_bytes() {
         let _ = fs::remove_dir_all(&target);
         let folder = OutputFolder::begin(&target).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| single::run_all(plans.clone(), Some(&folder), &NoProgress)).unwrap();
+        pool.install(|| single::run_all(plans.clone(), Some(&folder), single::Keep::All, &NoProgress)).unwrap();
         folder.commit().unwrap();
         outcomes.push(bytes(&target));
     }
@@ -94,13 +94,13 @@ fn who_looks_changes_nothing() {
         let kept = run(&plan);
         let expected = hash(&kept.records, plan.start_at);
         // Everything looks: probes, expectations, staleness, KPIs.
-        let watched = single::run(Arc::new(plan.clone()), 0, None, &NoProgress).unwrap();
+        let watched = single::run(Arc::new(plan.clone()), 0, None, single::Keep::All, &NoProgress).unwrap();
         assert_eq!(watched.summary.hash, expected, "{} with a watcher", label(&plan));
         // One more question, asked at an instant at which nothing happens.
         let mut asked = plan.clone();
         let when = When::At(Span(77_777_777_777));
         asked.expectations.push(Expectation { when, that: "count(\"pods\") >= 0".into(), only_in: Vec::new() });
-        let asked = single::run(Arc::new(asked), 0, None, &NoProgress).unwrap();
+        let asked = single::run(Arc::new(asked), 0, None, single::Keep::All, &NoProgress).unwrap();
         assert_eq!(asked.summary.hash, expected, "{} with one more expectation", label(&plan));
         assert_eq!(asked.summary.events, watched.summary.events);
         // Nobody looks.

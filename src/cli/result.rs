@@ -46,7 +46,7 @@ pub fn render(outcomes: &[Outcome], whole: &Whole, paint: Paint) -> String {
         if several {
             let _ = writeln!(text, "=== variant {}", outcome.summary.variant);
         }
-        text.push_str(&workloads::render(&outcome.final_objects));
+        text.push_str(&workloads::render(&outcome.final_objects, &outcome.ready_pods));
         text.push('\n');
         let waiting = reasons::render(&outcome.final_objects);
         if !waiting.is_empty() {
@@ -172,6 +172,7 @@ mod tests {
             summary,
             chart_data: ChartData::default(),
             final_objects: Vec::new(),
+            ready_pods: Default::default(),
             ending: Ending::Duration,
             events: 1_000,
             simulated: Span::from_seconds(1800),

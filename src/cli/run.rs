@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::progress::Position;
 use super::result::{self, Paint, Whole};
 use super::{data, has_color, print, print_error};
-use crate::experiment::single::{self, Outcome};
+use crate::experiment::single::{self, Keep, Outcome};
 use crate::report::OutputFolder;
 use crate::scenario::{self, Loaded, Overrides, resolved};
 
@@ -38,7 +38,7 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     report.watch(position.clone(), reproduce(arguments, plans[0].seed));
     let (written, outcomes) = thread::scope(|scope| {
         let writing = scope.spawn(|| folder.write(resolved::FILE_NAME, resolved.to_yaml().as_bytes()));
-        let outcomes = single::run_all(plans, Some(&folder), &*position);
+        let outcomes = single::run_all(plans, Some(&folder), keep(arguments), &*position);
         (writing.join(), outcomes)
     });
     position.finish();
@@ -55,6 +55,14 @@ pub fn run(arguments: &RunArguments, report: &BugReport) -> anyhow::Result<Exit>
     // The process ends: giving its memory back piece by piece would take longer than drawing the charts.
     std::mem::forget((outcomes, resolved));
     Ok(exit)
+}
+
+/// Tables tell nothing of pods that are ready.
+fn keep(arguments: &RunArguments) -> Keep {
+    match arguments.simulation.output {
+        Format::Table => Keep::WorthAWord,
+        Format::Json | Format::Yaml => Keep::All,
+    }
 }
 
 /// Notices that came up while the worlds ran, each once, with its variant where there are several.

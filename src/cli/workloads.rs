@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::inspect::pod_row::pod_row;
 use super::table::Table;
+use crate::experiment::single::ReadyPods;
 
 /// Deployments, ReplicaSets that belong to none, and a line of nodes; each with the pods that belong to it, counted by
-/// what `kubectl get pods` shows as their status.
-pub fn render(objects: &[Value]) -> String {
-    let named = objects.iter().any(|object| !matches!(namespace(object), "" | "default"));
-    let pods = pods_by_owner(objects);
+/// what `kubectl get pods` shows as their status. `ready`: pods that run and are ready and not among the objects.
+pub fn render(objects: &[Value], ready: &ReadyPods) -> String {
+    let is_named = |namespace: &str| !matches!(namespace, "" | "default");
+    let named = objects.iter().any(|object| is_named(namespace(object)))
+        || ready.keys().any(|(namespace, ..)| is_named(namespace));
+    let pods = pods_by_owner(objects, ready);
     let mut deployments = table(named, &["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "PODS"]);
     let mut replica_sets = table(named, &["NAME", "DESIRED", "CURRENT", "READY", "PODS"]);
     let mut others = table(named, &["NAME", "PODS"]);
@@ -80,17 +83,23 @@ fn controller(object: &Value) -> Option<(&str, &str)> {
 }
 
 /// The pods of each workload at the top of a chain of controlling owners.
-fn pods_by_owner(objects: &[Value]) -> BTreeMap<Id<'_>, Counts> {
+fn pods_by_owner<'a>(objects: &'a [Value], ready: &'a ReadyPods) -> BTreeMap<Id<'a>, Counts> {
     let mut pods: BTreeMap<Id<'_>, Counts> = BTreeMap::new();
     let sets: BTreeMap<Id<'_>, &Value> =
         objects.iter().filter(|object| kind(object) == "ReplicaSet").map(|set| (id(set), set)).collect();
-    for pod in objects.iter().filter(|object| kind(object) == "Pod") {
-        let owner = controller(pod).map_or(("", namespace(pod), ""), |(kind, name)| (kind, namespace(pod), name));
+    let mut add = |owner: Id<'a>, status: String, count: usize| {
         let top = match sets.get(&owner).and_then(|set| controller(set)) {
-            Some((kind, name)) => (kind, namespace(pod), name),
+            Some((kind, name)) => (kind, owner.1, name),
             None => owner,
         };
-        *pods.entry(top).or_default().entry(pod_status(pod)).or_default() += 1;
+        *pods.entry(top).or_default().entry(status).or_default() += count;
+    };
+    for pod in objects.iter().filter(|object| kind(object) == "Pod") {
+        let owner = controller(pod).map_or(("", namespace(pod), ""), |(kind, name)| (kind, namespace(pod), name));
+        add(owner, pod_status(pod), 1);
+    }
+    for ((namespace, kind, name), count) in ready {
+        add((kind, namespace, name), "Running".to_string(), *count);
     }
     pods
 }
@@ -170,7 +179,7 @@ pods without owner   1 Running
 
 nodes: 1 Ready,SchedulingDisabled
 ";
-        assert_eq!(render(&objects), expected);
+        assert_eq!(render(&objects, &ReadyPods::new()), expected);
     }
 
     #[test]
@@ -180,7 +189,7 @@ nodes: 1 Ready,SchedulingDisabled
 NAMESPACE   NAME             READY   UP-TO-DATE   AVAILABLE   PODS
 shop        deployment/web   0/1     0            0           <none>
 ";
-        assert_eq!(render(&objects), expected);
+        assert_eq!(render(&objects, &ReadyPods::new()), expected);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod ages;
 pub mod explain;
+mod final_objects;
 mod leads;
 pub mod replay;
 pub mod samples;

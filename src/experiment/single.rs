@@ -2,8 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
 
 use rayon::prelude::*;
 use serde_json::Value as Json;
@@ -16,9 +14,8 @@ use crate::plot::png::Renderer;
 use crate::plot::svg;
 use crate::probes::expectations::Expectations;
 use crate::report::output_folder::{OutputError, OutputFolder};
-use crate::report::state::{self, StateWriter};
+use crate::report::state;
 use crate::report::summary::{ExpectationResult, FILE_NAME, Summary, Value};
-use crate::rules::codec;
 use crate::sim::leadership::Overlap;
 use crate::sim::plan::{End, FaultAction, FaultPlan};
 use crate::sim::{Ending, Plan, World};
@@ -26,6 +23,8 @@ use crate::trace::events_csv::EventsCsv;
 use crate::trace::metrics_csv::MetricsCsv;
 use crate::trace::sink::CsvSink;
 
+use super::final_objects::final_objects;
+pub use super::final_objects::{Keep, ReadyPods};
 use super::watcher::{Files, Watcher};
 
 /// Is told now and then how far a run is.
@@ -57,6 +56,8 @@ pub struct Outcome {
     pub chart_data: ChartData,
     /// The objects at the end, as `kubectl get -o json` prints them, in order of kind, namespace and name.
     pub final_objects: Vec<Json>,
+    /// The pods that [`Keep::WorthAWord`] leaves out of them.
+    pub ready_pods: ReadyPods,
     /// Why it ended.
     pub ending: Ending,
     /// Events taken from the calendar.
@@ -102,6 +103,7 @@ pub fn run(
     plan: Arc<Plan>,
     index: usize,
     folder: Option<(&OutputFolder, &str)>,
+    keep: Keep,
     progress: &dyn Progress,
 ) -> Result<Outcome, RunError> {
     let mut world = World::new(plan.clone()).map_err(RunError::Plan)?;
@@ -119,7 +121,7 @@ pub fn run(
     let mut summary = summarise(&plan, &world, &watcher, ending);
     summary.kpis = watcher.kpis.clone().finish(&watcher.facts(&world));
     let chart_data = chart_data(&plan, &world, &mut watcher, ended_at - plan.start_at);
-    let (final_objects, written) = final_objects(&world, folder);
+    let ((final_objects, ready_pods), written) = final_objects(&world, folder, keep);
     if let Some((folder, prefix)) = folder {
         match close_files(&mut watcher, folder, prefix).and(written) {
             Err(error) if error.is_disk_full() => {
@@ -138,7 +140,7 @@ pub fn run(
     if progress.is_last() {
         std::mem::forget(world);
     }
-    Ok(Outcome { summary, chart_data, final_objects, ending, events, simulated })
+    Ok(Outcome { summary, chart_data, final_objects, ready_pods, ending, events, simulated })
 }
 
 /// Runs one plan for its summary only: nothing is sampled, written or drawn. The summary is that of [`run`].
@@ -185,29 +187,6 @@ fn close_files(watcher: &mut Watcher<'_>, folder: &OutputFolder, prefix: &str) -
     files.trace.finish().map(drop).map_err(failed(FILES[0]))?;
     files.events.finish().map(drop).map_err(failed(FILES[1]))?;
     files.metrics.finish().map(drop).map_err(failed(FILES[2]))
-}
-
-/// Writes objects as they come, and returns them.
-fn write_state(
-    batches: Receiver<Vec<Json>>,
-    folder: &OutputFolder,
-    prefix: &str,
-) -> (Vec<Json>, Result<(), OutputError>) {
-    let name = format!("{prefix}{}", state::FILE_NAME);
-    let mut objects = Vec::new();
-    let mut writer = folder.create(&name).map(StateWriter::new);
-    for batch in batches {
-        let pushed = match &mut writer {
-            Ok(writer) => batch.iter().try_for_each(|object| writer.push(object)),
-            Err(_) => Ok(()),
-        };
-        if let Err(error) = pushed {
-            writer = Err(folder.write_error(&name, error));
-        }
-        objects.extend(batch);
-    }
-    let done = writer.and_then(|writer| writer.finish().map_err(|error| folder.write_error(&name, error)));
-    (objects, done)
 }
 
 /// A notice for each fault that did nothing: a cluster looks robust when nothing hits it.
@@ -354,45 +333,6 @@ fn end_of_fault(fault: &FaultPlan, (from, ends): (Span, Option<Span>), simulated
     }
 }
 
-/// Namespace of the leases of nodes.
-const NODE_LEASES: &str = "kube-node-lease";
-
-/// Objects that are handed on together.
-const BATCH: usize = 256;
-
-/// The objects at the end, which another thread writes to state.yaml, if there is a folder, while they are made.
-fn final_objects(world: &World, folder: Option<(&OutputFolder, &str)>) -> (Vec<Json>, Result<(), OutputError>) {
-    let objects = shown_objects(world);
-    let Some((folder, prefix)) = folder else {
-        return (objects.into_iter().map(codec::encode).collect(), Ok(()));
-    };
-    thread::scope(|scope| {
-        let (sender, batches) = mpsc::channel();
-        let writing = scope.spawn(move || write_state(batches, folder, prefix));
-        for batch in objects.chunks(BATCH) {
-            // The writer listens to the end, whatever becomes of its file.
-            let _ = sender.send(batch.iter().copied().map(codec::encode).collect());
-        }
-        drop(sender);
-        writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-fn shown_objects(world: &World) -> Vec<&Object> {
-    let mut objects = Vec::new();
-    for kind in world.api().truth().kinds() {
-        if kind == Kind::Event {
-            continue;
-        }
-        // Leases of nodes are many and say nothing.
-        let is_shown = |object: &&Object| kind != Kind::Lease || object.meta().namespace != NODE_LEASES;
-        let mut of_kind: Vec<_> = world.api().truth().iter(kind).filter(is_shown).collect();
-        of_kind.sort_by_key(|object| object.key());
-        objects.extend(of_kind);
-    }
-    objects
-}
-
 /// Runs all variants, in parallel, results in the plans' order; writes a folder a variant, and summary.json and charts/
 /// on top. The folder is not yet committed.
 ///
@@ -401,6 +341,7 @@ fn shown_objects(world: &World) -> Vec<&Object> {
 pub fn run_all(
     plans: Vec<Plan>,
     folder: Option<&OutputFolder>,
+    keep: Keep,
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>, RunError> {
     let outcomes: Result<Vec<Outcome>, RunError> = plans
@@ -408,13 +349,13 @@ pub fn run_all(
         .enumerate()
         .map(|(index, plan)| {
             let prefix = if plan.variant.is_empty() { String::new() } else { format!("{}/", plan.variant) };
-            run(Arc::new(plan), index, folder.map(|folder| (folder, prefix.as_str())), progress)
+            run(Arc::new(plan), index, folder.map(|folder| (folder, prefix.as_str())), keep, progress)
         })
         .collect();
     let mut outcomes = outcomes?;
     if let Some(folder) = folder {
         let is_full = outcomes.iter().any(|outcome| outcome.summary.partial && outcome.ending != Ending::Budget);
-        let charts = if is_full { Ok(()) } else { write_charts(&outcomes, folder) };
+        let charts = if is_full { Ok(()) } else { write_charts(&mut outcomes, folder) };
         match charts {
             Err(RunError::Output(error)) if error.is_disk_full() => {
                 folder.discard(CHARTS)?;
@@ -439,10 +380,12 @@ pub fn top_summary(outcomes: &[Outcome]) -> Summary {
     }
 }
 
-fn write_charts(outcomes: &[Outcome], folder: &OutputFolder) -> Result<(), RunError> {
-    let data: Vec<ChartData> = outcomes.iter().map(|outcome| outcome.chart_data.clone()).collect();
+fn write_charts(outcomes: &mut [Outcome], folder: &OutputFolder) -> Result<(), RunError> {
+    let data: Vec<ChartData> = outcomes.iter_mut().map(|outcome| std::mem::take(&mut outcome.chart_data)).collect();
+    let charts = run_charts(&outcomes[0].summary.name, &data);
+    outcomes.iter_mut().zip(data).for_each(|(outcome, data)| outcome.chart_data = data);
     let renderer = Renderer::default();
-    for (stem, chart) in run_charts(&outcomes[0].summary.name, &data) {
+    for (stem, chart) in charts {
         let drawing = svg::draw(&chart);
         folder.write(&format!("{CHARTS}/{stem}.svg"), drawing.as_bytes())?;
         let png = renderer.png(&drawing).map_err(|error| RunError::Chart(error.to_string()))?;

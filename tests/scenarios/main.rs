@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use kubesim::experiment::single::{self, NoProgress};
+use kubesim::experiment::single::{self, Keep, NoProgress};
 use kubesim::sim::Plan;
 
 use common::{label, scenario_files, shipped};
@@ -42,7 +42,7 @@ use common::{label, scenario_files, shipped};
 /// The expectations of a plan that are not met.
 fn failures(plan: Plan) -> Vec<String> {
     assert!(!plan.expectations.is_empty(), "{} expects nothing", label(&plan));
-    let outcome = single::run(Arc::new(plan), 0, None, &NoProgress).unwrap();
+    let outcome = single::run(Arc::new(plan), 0, None, Keep::All, &NoProgress).unwrap();
     let failed = outcome.summary.expectations.into_iter().filter(|expectation| !expectation.met);
     failed.map(|expectation| format!("{} {}", expectation.when, expectation.that)).collect()
 }
