@@ -11,9 +11,9 @@ use std::rc::Rc;
 use super::cache::{Cache, Counted, OwnerKey};
 use super::cycle_time::{CycleTime, Work};
 use super::explain;
-use super::framework::{ClusterEvent, Profile, Profiles, Refusal, Version, names};
+use super::framework::{ClusterEvent, Profile, Profiles, Refusal, Status, Version, names};
 use super::memo::Memo;
-use super::preempt::{Call, Preemptions};
+use super::preempt::{Answered, Call, Preemptions};
 use super::preemption::{Nomination, PostFilter};
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
@@ -32,7 +32,7 @@ use crate::model::record::Detail;
 use crate::model::scheduling::{SchedulingNote, Waiting};
 use crate::model::{
     Action, ApiResult, Cause, EventType, Key, Kind, Meta, Name, Node, Object, Patch, Pod, ReplicaSet, Request,
-    Selector, Span, Time,
+    Selector, Span, Time, Uid,
 };
 
 /// Timer: the cycle's computing is done.
@@ -84,7 +84,9 @@ pub struct Scheduler {
     /// Status patches of failed attempts that are under way.
     reports: BTreeMap<u64, StatusPatch>,
     waiting: WaitingPods,
-    /// Pods in PreBind, and bindings that are under way.
+    /// Pods in PreBind.
+    preparing: BTreeMap<u64, Binding>,
+    /// Bindings that are under way.
     bindings: BTreeMap<u64, Binding>,
     preemptions: Preemptions,
     /// Requests about victims that are under way.
@@ -138,6 +140,7 @@ impl Scheduler {
             cycle: None,
             reports: BTreeMap::new(),
             waiting: WaitingPods::default(),
+            preparing: BTreeMap::new(),
             bindings: BTreeMap::new(),
             preemptions: Preemptions::default(),
             calls: BTreeMap::new(),
@@ -246,12 +249,17 @@ impl Scheduler {
             let jitter = uniform_unit(ctx.draws.bits(STATUS_PATCH_WAIT, report.request.key().stable_hash(), token));
             match report.answered(&result, jitter) {
                 Some(wait) => ctx.out.set_timer(token, ctx.now + wait, Nature::Work),
-                None => drop(self.reports.remove(&token)),
+                None => {
+                    let then = self.reports.remove(&token).and_then(|report| report.then);
+                    if let Some(waiting) = then {
+                        self.announced(waiting, ctx);
+                    }
+                }
             }
             return;
         }
         if let Some(call) = self.calls.remove(&token) {
-            return self.victim_answered(&call, &result, ctx);
+            return self.victim_answered(token, call, &result, ctx);
         }
         if let Some(binding) = self.bindings.remove(&token) {
             self.bound(binding, result, ctx);
@@ -328,9 +336,11 @@ impl Component for Scheduler {
             Input::Timer { token } => {
                 if let Some(report) = self.reports.get(&token) {
                     ctx.out.request(report.request.clone(), token);
-                } else if let Some((binding, plugin, status)) = self.waiting.expire(token) {
-                    self.give_back(binding, (plugin, status), false, ctx);
-                } else if let Some(binding) = self.bindings.get(&token) {
+                } else if let Some(call) = self.calls.get(&token) {
+                    ctx.out.request(call.patch.request.clone(), token);
+                } else if let Some((binding, refusal)) = self.waiting.expire(token) {
+                    self.give_back(binding, refusal, false, ctx);
+                } else if let Some(binding) = self.preparing.remove(&token) {
                     self.bind(token, binding, ctx);
                 }
             }
@@ -344,6 +354,7 @@ impl Component for Scheduler {
 
     fn is_idle(&self) -> bool {
         !self.is_busy()
+            && self.preparing.is_empty()
             && self.bindings.is_empty()
             && self.waiting.is_empty()
             && self.calls.is_empty()
@@ -366,6 +377,8 @@ mod binding;
 mod events;
 #[path = "component_failure.rs"]
 mod failure;
+#[path = "component_permit.rs"]
+mod permitting;
 #[path = "component_preempt.rs"]
 mod preempting;
 

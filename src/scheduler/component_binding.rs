@@ -1,4 +1,4 @@
-//! The component's part of the binding cycle: assume, Reserve, Permit, PreBind, the binding and its end.
+//! The component's part of the binding cycle: assume, the binding and its end.
 //!
 //! Upstream: pkg/scheduler/schedule_one.go, v1.36.
 
@@ -14,7 +14,7 @@ impl Scheduler {
             let (uid, meta) = (queued.uid(), &queued.info.pod.meta);
             let message = format!("pod {uid}({}/{}) is in the cache, so can't be assumed", meta.namespace, meta.name);
             self.count(&queued, Outcome::Error, ctx.now - began);
-            return self.fail_cycle(queued, Failure::Error, message, Nomination::Keep, ctx);
+            return self.fail_cycle(queued, Failure::Error, message, Nomination::Clear, ctx);
         }
         if self.settings.assume {
             let assumed = ctx.out.record(Action::Assume, Some(key.clone()), format!("on {node}"));
@@ -26,79 +26,10 @@ impl Scheduler {
         self.permit(Binding { queued, node, began }, ctx);
     }
 
-    /// Reserve and Permit; they are the last of the cycle.
-    pub(super) fn permit(&mut self, binding: Binding, ctx: &mut Context<'_>) {
+    pub(super) fn bind(&mut self, token: u64, binding: Binding, ctx: &mut Context<'_>) {
         let Binding { queued, node, .. } = &binding;
-        let profile = self.profiles.of(&queued.info.pod).clone();
-        let said =
-            profile.reserve(&queued.info, node).and_then(|()| profile.permit(&queued.info, node, &self.waiting.list()));
-        let permits = match said {
-            Ok(permits) => permits,
-            Err(refusal) => return self.give_back(binding, refusal, true, ctx),
-        };
-        let token = self.token();
-        if permits.waits.is_empty() {
-            self.pre_bind(token, binding, ctx);
-        } else {
-            let until = self.waiting.add(token, binding, &permits.waits, ctx.now);
-            ctx.out.set_timer(token, until, Nature::Work);
-        }
-        for (plugin, uid) in permits.allowed {
-            if let Some((token, binding)) = self.waiting.allow(plugin, &uid) {
-                ctx.out.clear_timer(token);
-                self.pre_bind(token, binding, ctx);
-            }
-        }
-    }
-
-    /// The pod has its permits: PreBind, then the binding.
-    ///
-    /// DIVERGES: upstream writes the node to `status.nominatedNodeName` before it waits in Permit or PreBind.
-    pub(super) fn pre_bind(&mut self, token: u64, binding: Binding, ctx: &mut Context<'_>) {
-        let Binding { queued, node, .. } = &binding;
-        self.queue.done(queued.uid());
-        match self.profiles.of(&queued.info.pod).pre_bind(&queued.info, node) {
-            Ok(Span::ZERO) => self.bind(token, &binding, ctx),
-            Ok(span) => ctx.out.set_timer(token, ctx.now + span, Nature::Work),
-            Err(refusal) => return self.give_back(binding, refusal, false, ctx),
-        }
-        self.bindings.insert(token, binding);
-    }
-
-    pub(super) fn bind(&self, token: u64, binding: &Binding, ctx: &mut Context<'_>) {
-        let Binding { queued, node, .. } = binding;
         ctx.out.request(Request::Bind { pod: queued.key(), uid: queued.uid().clone(), node: node.clone() }, token);
-    }
-
-    /// A plugin refuses a pod that has its node already: the pod gives back what it has, and is rejected.
-    ///
-    /// Upstream: schedule_one.go, `schedulingCycle`, `handleBindingCycleError`: the message counts one node.
-    pub(super) fn give_back(
-        &mut self,
-        binding: Binding,
-        (plugin, status): Refusal,
-        holds_loop: bool,
-        ctx: &mut Context<'_>,
-    ) {
-        let Binding { queued, node, began } = binding;
-        let pod = queued.info.pod.clone();
-        self.profiles.of(&pod).unreserve(&queued.info, &node);
-        if self.cache.is_assumed(&pod.meta.uid) {
-            self.record_forget(&pod, "not permitted", ctx);
-        }
-        let was_assumed = self.cache.forget(&pod.meta.uid).is_some();
-        self.count(&queued, Outcome::Unschedulable, ctx.now - began);
-        let message = nodes_are_available(1, status.reasons.iter().map(|reason| (reason.as_ref(), 1)));
-        if let Some(patch) =
-            self.handle_failure(queued, Failure::Rejected(vec![plugin]), message, &Nomination::Keep, ctx)
-        {
-            self.send_report(StatusPatch::new(patch, holds_loop), ctx);
-        }
-        if was_assumed {
-            let uid = pod.meta.uid.clone();
-            let event = ClusterEvent::AssignedPodDeleted(pod);
-            self.queue.move_some_on_event(event, ctx.out.cause(), ctx.now, |other| other.meta.uid != uid);
-        }
+        self.bindings.insert(token, binding);
     }
 
     /// The answer to a binding: the pod is bound, or it gives its node back and is tried again.
@@ -115,20 +46,35 @@ impl Scheduler {
                 ctx.out.event(&Object::Pod(pod), EventType::Normal, "Scheduled", message);
             }
             Err(error) => {
-                self.count(&queued, Outcome::Error, ctx.now - began);
-                self.profiles.of(&pod).unreserve(&queued.info, &node);
-                if self.cache.is_assumed(&pod.meta.uid) {
-                    self.record_forget(&pod, "binding failed", ctx);
-                }
-                if self.cache.forget(&pod.meta.uid).is_some() {
-                    self.cluster_event(ClusterEvent::AssignedPodDeleted(pod), ctx);
-                }
                 let message = format!("running Bind plugin \"{}\": {error}", names::DEFAULT_BINDER);
-                // A binding has its own goroutine, so no cycle waits for this patch.
-                if let Some(patch) = self.handle_failure(queued, Failure::Error, message, &Nomination::Keep, ctx) {
-                    self.send_report(StatusPatch::new(patch, false), ctx);
-                }
+                self.binding_failed(Binding { queued, node, began }, message, "binding failed", ctx);
             }
+        }
+    }
+
+    /// Something went wrong on the way to the binding: the pod gives its node back, and is tried again.
+    ///
+    /// Upstream: schedule_one.go, `handleBindingCycleError`.
+    pub(super) fn binding_failed(
+        &mut self,
+        binding: Binding,
+        message: String,
+        why: &'static str,
+        ctx: &mut Context<'_>,
+    ) {
+        let Binding { queued, node, began } = binding;
+        let pod = queued.info.pod.clone();
+        self.count(&queued, Outcome::Error, ctx.now - began);
+        self.profiles.of(&pod).unreserve(&queued.info, &node);
+        if self.cache.is_assumed(&pod.meta.uid) {
+            self.record_forget(&pod, why, ctx);
+        }
+        if self.cache.forget(&pod.meta.uid).is_some() {
+            self.cluster_event(ClusterEvent::AssignedPodDeleted(pod), ctx);
+        }
+        // A binding has its own goroutine, so no cycle waits for this patch.
+        if let Some(patch) = self.handle_failure(queued, Failure::Error, message, &Nomination::Clear, ctx) {
+            self.send_report(StatusPatch::new(patch, false), ctx);
         }
     }
 

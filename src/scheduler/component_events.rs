@@ -161,7 +161,7 @@ impl Scheduler {
     pub(super) fn pod_deleted(&mut self, last: &Rc<Pod>, ctx: &mut Context<'_>) {
         self.queue.delete(&key_of(last));
         self.victim_leaves(last);
-        if let Some((token, Binding { queued, node, .. })) = self.waiting.remove(&last.meta.uid) {
+        if let Some((token, Binding { queued, node, .. }, _)) = self.waiting.remove(&last.meta.uid) {
             ctx.out.clear_timer(token);
             self.profiles.of(last).unreserve(&queued.info, &node);
             self.queue.done(queued.uid());

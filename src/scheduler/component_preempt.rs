@@ -14,26 +14,32 @@ impl Scheduler {
         let decided = ctx.out.record(Action::Decide, Some(queued.key()), text);
         ctx.out.set_cause(decided);
         let pod = &queued.info.pod;
-        let calls = self.preemptions.begin(pod, node, &post_filter.victims, decided, ctx.now);
+        let lower = self.queue.nominator().pods_on(node).iter();
+        let lower = lower.filter(|other| other.pod.spec.priority < pod.spec.priority);
+        let nominated = lower.filter(|other| !other.pod.status.nominated_node_name.is_empty());
+        let nominated = nominated.map(|other| key_of(&other.pod)).collect();
+        let calls = self.preemptions.begin(pod, node, (&post_filter.victims, nominated), decided, ctx.now);
         if !calls.is_empty() {
             self.queue.hold(&pod.meta.uid);
-            let lower = self.queue.nominator().pods_on(node).iter();
-            let lower = lower.filter(|other| other.pod.spec.priority < pod.spec.priority);
-            let lower = lower.filter(|other| !other.pod.status.nominated_node_name.is_empty());
-            for key in lower.map(|other| key_of(&other.pod)).collect::<Vec<_>>() {
-                let token = self.token();
-                ctx.out.request(Request::Patch { key, patch: Patch::Nomination(Name::EMPTY) }, token);
-            }
         }
         self.call(calls, ctx);
         ctx.out.set_cause(before);
     }
 
-    /// Sends requests about victims.
+    /// Sends requests about victims; those that are not bound yet are given up without one.
     fn call(&mut self, calls: Vec<Call>, ctx: &mut Context<'_>) {
         for call in calls {
+            if let Some(victim) = &call.first_about
+                && self.cancel_binding(victim, ctx)
+            {
+                let is_newer = self.settings.version >= Version::V1_36;
+                let suffix = if is_newer { " (in kube-scheduler memory)." } else { "" };
+                let answered = self.preemptions.given_up(&call, suffix, ctx.now);
+                self.follow(answered, ctx);
+                continue;
+            }
             let token = self.token();
-            ctx.out.request(call.request.clone(), token);
+            ctx.out.request(call.patch.request.clone(), token);
             if let Some(last) = self.preemptions.last_victim(&call.preemptor) {
                 // Its end may have been seen before it was asked for.
                 let leaves = ctx.informers.pod(&last).is_none_or(|pod| pod.meta.is_deleting());
@@ -45,8 +51,19 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn victim_answered(&mut self, call: &Call, result: &ApiResult, ctx: &mut Context<'_>) {
-        let answered = self.preemptions.answered(call, result, ctx.now);
+    pub(super) fn victim_answered(&mut self, token: u64, mut call: Call, result: &ApiResult, ctx: &mut Context<'_>) {
+        let entity = call.patch.request.key().stable_hash();
+        let jitter = uniform_unit(ctx.draws.bits(STATUS_PATCH_WAIT, entity, token));
+        if let Some(wait) = call.wait(result, jitter) {
+            ctx.out.set_timer(token, ctx.now + wait, Nature::Work);
+            self.calls.insert(token, call);
+            return;
+        }
+        let answered = self.preemptions.answered(&call, result, ctx.now);
+        self.follow(answered, ctx);
+    }
+
+    fn follow(&mut self, answered: Answered, ctx: &mut Context<'_>) {
         if let Some((victim, text)) = answered.preempted {
             ctx.out.event(&Object::Pod(victim), EventType::Normal, "Preempted", text);
         }

@@ -108,6 +108,11 @@ impl Rig {
         self.send(Input::Reply { token: *token, result: Ok(Answer::Done(Rv(5))) });
     }
 
+    /// Lets a request work.
+    fn answer(&mut self, token: u64) {
+        self.send(Input::Reply { token, result: Ok(Answer::Done(Rv(5))) });
+    }
+
     /// Requests and Events since the last call, in words.
     fn sent(&mut self) -> Vec<String> {
         let words = |(_, effect): (Cause, Effect)| match effect {
@@ -117,6 +122,10 @@ impl Rig {
             Effect::Request {
                 request: Request::Patch { patch: Patch::PodCondition { condition, .. }, .. }, ..
             } => Some(format!("patch {}: {}", condition.reason, condition.message)),
+            Effect::Request { request: Request::Patch { key, patch: Patch::Nomination(node) }, token, .. } => {
+                Some(format!("nominate {} to {node} #{token}", key.name))
+            }
+            Effect::Request { request: Request::Delete { key, .. }, .. } => Some(format!("delete {}", key.name)),
             Effect::Event { reason, message, .. } => Some(format!("event {reason}: {message}")),
             _ => None,
         };
@@ -388,14 +397,23 @@ impl Plugin for Pairs {
         }
     }
 
+    fn pre_bind_pre_flight(&self, _pod: &PodInfo, _node: &Name) -> bool {
+        true
+    }
+
     fn pre_bind(&self, _pod: &PodInfo, _node: &Name) -> Result<Span, Status> {
         Ok(Span::from_milliseconds(500))
     }
 }
 
-/// A scheduler with the plugin above, and a node for all pods.
 fn pairs() -> Rig {
-    let rig = Rig::new(true);
+    pairs_of(Version::V1_36)
+}
+
+/// A scheduler with the plugin above, and a node for all pods.
+fn pairs_of(version: Version) -> Rig {
+    let mut rig = Rig::new(true);
+    rig.scheduler.settings.version = version;
     let set = PluginSet { enabled: vec![("Pairs".into(), 0)], disabled: Vec::new() };
     let config = ProfileConfig { sets: vec![(Point::MultiPoint, set)], ..ProfileConfig::default() };
     let mut plugins = registry(Version::V1_36, &PluginArgs::default());
@@ -413,15 +431,20 @@ fn a_pod_waits_for_its_permit_and_pre_bind_takes_time() {
     rig.put(pod_with("p", 100, 0));
     rig.end_cycle(1_001);
     assert_eq!(rig.actions(), ["schedule attempt 1 <- 3", "assume on a <- 1000"]);
-    assert!(!rig.scheduler.is_idle() && rig.sent().is_empty());
+    assert!(!rig.scheduler.is_idle());
+    // Its node is announced before it waits.
+    assert_eq!(rig.sent(), ["nominate p to a #5"]);
+    rig.answer(5);
     rig.put(pod_with("q", 100, 0));
     rig.end_cycle(1_001);
-    // Both have their permits, and prepare for 500 ms.
-    assert!(rig.sent().is_empty());
+    // Both have their permits. q's node is to be announced, too, before it prepares for 500 ms.
+    assert_eq!(rig.sent(), ["nominate q to a #7"]);
+    assert_eq!(rig.scheduler.preparing.len(), 1);
+    rig.answer(7);
     rig.now += Span::from_milliseconds(500);
-    let tokens: Vec<u64> = rig.scheduler.bindings.keys().copied().collect();
+    let tokens: Vec<u64> = rig.scheduler.preparing.keys().copied().collect();
     tokens.iter().for_each(|token| rig.send(Input::Timer { token: *token }));
-    assert_eq!(rig.sent(), ["bind p to a #4", "bind q to a #5"]);
+    assert_eq!(rig.sent(), ["bind p to a #4", "bind q to a #6"]);
 }
 
 #[test]
@@ -430,6 +453,7 @@ fn a_permit_that_does_not_come_gives_the_room_back() {
     rig.put(pod_with("p", 100, 0));
     rig.end_cycle(1_001);
     rig.sent();
+    rig.answer(5);
     rig.now += Span::from_seconds(30);
     rig.send(Input::Timer { token: FIRST_TOKEN });
     let message = "0/1 nodes are available: 1 rejected due to timeout after waiting 30s at plugin Pairs.";
@@ -438,6 +462,101 @@ fn a_permit_that_does_not_come_gives_the_room_back() {
         rig.scheduler.queue.find(&pod_key("p")).map(|(place, queued)| (place, queued.unschedulable_plugins.clone()));
     assert_eq!(found, Some((Place::Unschedulable, vec!["Pairs"])));
     assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
+}
+
+#[test]
+fn a_permit_that_ends_while_the_node_is_announced_is_refused_afterwards() {
+    let mut rig = pairs();
+    rig.put(pod_with("p", 100, 0));
+    rig.end_cycle(1_001);
+    rig.sent();
+    rig.now += Span::from_seconds(30);
+    rig.send(Input::Timer { token: FIRST_TOKEN });
+    assert!(rig.sent().is_empty());
+    // Whatever came of the announcement.
+    let refused = Err(ApiError::new(Reason::Forbidden, ""));
+    rig.send(Input::Reply { token: 5, result: refused });
+    assert!(rig.sent()[0].contains("rejected due to timeout after waiting 30s at plugin Pairs"));
+    assert!(!rig.scheduler.cache.is_assumed(&"default/p".into()));
+}
+
+/// A pod that must have the node, which is full, for itself.
+fn preemptor() -> Pod {
+    let mut pod = pod_with("high", 10_000, 0);
+    Rc::make_mut(&mut pod.spec).priority = 1;
+    pod
+}
+
+#[test]
+fn a_victim_that_waits_for_its_permit_is_not_deleted() {
+    // It goes back to the queue: since 1.36 with an error's back-off, before as a pod that no event helps.
+    for (version, suffix, place, reason) in [
+        (Version::V1_36, " (in kube-scheduler memory).", Place::Backoff, "waiting on permit for pod: preempted"),
+        (Version::V1_35, "", Place::Unschedulable, "0/1 nodes are available: 1 preempted."),
+    ] {
+        let mut rig = pairs_of(version);
+        rig.put(pod_with("low", 9_000, 0));
+        rig.end_cycle(1_001);
+        rig.answer(5);
+        rig.sent();
+        rig.put(preemptor());
+        // One more microsecond for the node of the dry run.
+        rig.end_cycle(1_002);
+        let sent = rig.sent();
+        assert_eq!(sent[0], format!("event FailedScheduling: {reason}"));
+        assert!(
+            sent.contains(&format!("event Preempted: Preempted by pod default/high on node a{suffix}")),
+            "{sent:?}"
+        );
+        assert!(!sent.iter().any(|one| one.starts_with("delete") || one.contains("PreemptionByScheduler")), "{sent:?}");
+        assert!(!rig.scheduler.cache.is_assumed(&"default/low".into()));
+        assert_eq!(rig.scheduler.queue.find(&pod_key("low")).map(|(place, _)| place), Some(place));
+        // The room is there already, so the preemptor is not left waiting.
+        let waits = rig.scheduler.queue.find(&pod_key("high")).map(|(place, _)| place);
+        assert!(waits != Some(Place::Unschedulable), "{waits:?}");
+    }
+}
+
+#[test]
+fn a_victim_in_pre_bind_is_deleted_until_1_35() {
+    for version in [Version::V1_36, Version::V1_35] {
+        let mut rig = pairs_of(version);
+        for name in ["low", "other"] {
+            rig.put(pod_with(name, 4_500, 0));
+            rig.end_cycle(1_001);
+        }
+        rig.answer(5);
+        rig.answer(7);
+        assert_eq!(rig.scheduler.preparing.len(), 2);
+        rig.sent();
+        rig.put(preemptor());
+        // One more microsecond for the node of the dry run.
+        rig.end_cycle(1_002);
+        let sent = rig.sent();
+        let is_cancelled = version >= Version::V1_36;
+        let cancelled = "event FailedScheduling: preempted by DefaultPreemption".to_string();
+        assert_eq!(sent.iter().filter(|one| **one == cancelled).count(), if is_cancelled { 2 } else { 0 }, "{sent:?}");
+        assert_eq!(rig.scheduler.preparing.len(), if is_cancelled { 0 } else { 2 });
+        assert_eq!(sent.iter().any(|one| one.contains("PreemptionByScheduler")), !is_cancelled, "{sent:?}");
+    }
+}
+
+#[test]
+fn a_victim_s_patch_is_sent_again_while_the_server_is_in_trouble() {
+    let mut rig = Rig::new(true);
+    rig.put(node("a"));
+    rig.put(bound("low", "a", 9_000, 0));
+    rig.send(Input::Start);
+    rig.put(preemptor());
+    rig.end_cycle(1_002);
+    let token = *rig.scheduler.calls.first_key_value().expect("the victim is told").0;
+    assert_eq!(rig.sent().iter().filter(|one| one.starts_with("patch PreemptionByScheduler")).count(), 1);
+    rig.send(Input::Reply { token, result: Err(ApiError::new(Reason::ServiceUnavailable, "")) });
+    assert!(rig.sent().is_empty());
+    rig.send(Input::Timer { token });
+    assert_eq!(rig.sent().iter().filter(|one| one.starts_with("patch PreemptionByScheduler")).count(), 1);
+    rig.answer(token);
+    assert_eq!(rig.sent(), ["delete low"]);
 }
 
 #[test]

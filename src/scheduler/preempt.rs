@@ -1,19 +1,22 @@
 //! Preemptions under way: which requests about victims are sent when, and how long the preemptor is held back.
 //!
-//! Each victim is told why it goes (a condition) and then deleted. All victims but the last go side by side; the last follows
-//! when the others are gone, so that its deletion is an event that finds the preemptor free.
+//! First pods of lower priority lose their promise of the node, one after the other. Then each victim is told why it goes (a
+//! condition) and deleted; one that is not bound yet is only given up. All victims but the last go side by side; the last
+//! follows when the others are gone, so that its deletion is an event that finds the preemptor free.
 //!
-//! Upstream: pkg/scheduler/framework/preemption/executor.go, `prepareCandidateAsync`, `PreemptPod`, `IsPodRunningPreemption`,
-//! v1.36. Not modelled: status patches of victims that are sent again when the server is in trouble.
+//! Upstream: pkg/scheduler/framework/preemption/executor.go, `prepareCandidateAsync`, `PreemptPod`, `clearNominatedNodeName`,
+//! `IsPodRunningPreemption`, v1.36.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::framework::PodInfo;
 use super::preemption::eligible::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
 use super::queue::queue::key_of;
+use super::status_patch::StatusPatch;
 use crate::model::api::{Preconditions, Reason};
 use crate::model::{
-    ApiResult, Cause, Condition, ConditionStatus, Key, Map, Name, Patch, Pod, Request, Time, Uid, find_condition,
+    ApiResult, Cause, Condition, ConditionStatus, Key, Map, Name, Patch, Pod, Request, Span, Time, Uid, find_condition,
 };
 
 /// A preemption under way.
@@ -21,6 +24,10 @@ use crate::model::{
 struct Preemption {
     preemptor: Rc<Pod>,
     node: Name,
+    /// Pods whose nomination is still to be ended.
+    to_clear: VecDeque<Key>,
+    /// Whether one of them could not be told.
+    clear_has_failed: bool,
     /// Victims to delete; the last one goes last.
     victims: Vec<Rc<Pod>>,
     /// Victims, but for the last, that are not done.
@@ -30,15 +37,37 @@ struct Preemption {
     cause: Cause,
 }
 
-/// A request about a victim.
+/// What a call is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// A nomination ends.
+    Clear,
+    /// A victim is told.
+    Tell(usize),
+    /// A victim is deleted.
+    Delete(usize),
+}
+
+/// A request about a victim, or a pod that loses its nomination.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The pod that needs the room.
     pub preemptor: Uid,
-    victim: usize,
-    is_delete: bool,
-    /// What to send.
-    pub request: Request,
+    /// The victim, when this is the first call about it.
+    pub first_about: Option<Uid>,
+    step: Step,
+    /// What to send. Status patches are sent again when the server is in trouble.
+    pub patch: StatusPatch,
+}
+
+impl Call {
+    /// How long to wait until it is sent again; `None` when it is over. `jitter` is uniform in [0, 1).
+    pub fn wait(&mut self, result: &ApiResult, jitter: f64) -> Option<Span> {
+        match self.step {
+            Step::Delete(_) => None,
+            Step::Clear | Step::Tell(_) => self.patch.answered(result, jitter),
+        }
+    }
 }
 
 /// What an answer leads to.
@@ -59,30 +88,31 @@ pub struct Answered {
 pub struct Preemptions(Map<Uid, Preemption>);
 
 impl Preemptions {
-    /// A pod was nominated to a node, where these pods must go. Returns what to send first: nothing when all victims are on
-    /// their way out already, and then the preemptor is not held back.
+    /// A pod was nominated to a node, where these pods must go; others, `nominated`, lose their nominations. Returns what to
+    /// send first: nothing when all victims are on their way out already, and then the preemptor is not held back.
     pub fn begin(
         &mut self,
         preemptor: &Rc<Pod>,
         node: &Name,
-        victims: &[Rc<PodInfo>],
+        (victims, nominated): (&[Rc<PodInfo>], Vec<Key>),
         cause: Cause,
         now: Time,
     ) -> Vec<Call> {
         let victims = victims.iter().map(|victim| victim.pod.clone());
         let victims: Vec<_> = victims.filter(|victim| !victim.meta.is_deleting()).collect();
         let Some(others) = victims.len().checked_sub(1) else { return Vec::new() };
-        let preemption = Preemption {
+        let mut preemption = Preemption {
             preemptor: preemptor.clone(),
             node: node.clone(),
+            to_clear: nominated.into(),
+            clear_has_failed: false,
             victims,
             pending: others,
-            last_is_due: others == 0,
+            last_is_due: false,
             has_failed: false,
             cause,
         };
-        let first = if others == 0 { 0..1 } else { 0..others };
-        let calls = first.map(|victim| preemption.first_call(victim, now)).collect();
+        let calls = preemption.next_clear().map_or_else(|| preemption.first_calls(now), |call| vec![call]);
         self.0.insert(preemptor.meta.uid.clone(), preemption);
         calls
     }
@@ -105,21 +135,40 @@ impl Preemptions {
     pub fn answered(&mut self, call: &Call, result: &ApiResult, now: Time) -> Answered {
         let Some(preemption) = self.0.get_mut(&call.preemptor) else { return Answered::default() };
         let mut answered = Answered { cause: Some(preemption.cause), ..Answered::default() };
-        match result {
-            Ok(_) if !call.is_delete => {
+        match (call.step, result) {
+            (Step::Clear, _) => {
+                preemption.clear_has_failed |= result.is_err();
+                let next = preemption.next_clear();
+                answered.calls = next.map_or_else(|| preemption.first_calls(now), |call| vec![call]);
+                return answered;
+            }
+            (Step::Tell(victim), Ok(_)) => {
                 // Nothing is sent any more once another victim's call has failed.
                 if !preemption.has_failed {
-                    answered.calls.push(preemption.deletion(call.victim));
+                    answered.calls.push(preemption.deletion(victim));
                     return answered;
                 }
             }
-            Ok(_) => {
-                let text = format!("Preempted by pod {} on node {}", preemption.preemptor.meta.uid, preemption.node);
-                answered.preempted = Some((preemption.victims[call.victim].clone(), text));
-            }
-            Err(error) if error.reason == Reason::NotFound => {}
-            Err(_) => preemption.has_failed = true,
+            (Step::Delete(victim), Ok(_)) => answered.preempted = Some(preemption.told(victim, "")),
+            (_, Err(error)) if error.reason == Reason::NotFound => {}
+            (_, Err(_)) => preemption.has_failed = true,
         }
+        self.one_less(&call.preemptor, answered, now)
+    }
+
+    /// The victim of a call that was not sent was given up before it was bound. `suffix` ends its Event's text.
+    pub fn given_up(&mut self, call: &Call, suffix: &str, now: Time) -> Answered {
+        let Some(preemption) = self.0.get(&call.preemptor) else { return Answered::default() };
+        let preempted = match call.step {
+            Step::Clear => None,
+            Step::Tell(victim) | Step::Delete(victim) => Some(preemption.told(victim, suffix)),
+        };
+        let answered = Answered { cause: Some(preemption.cause), preempted, ..Answered::default() };
+        self.one_less(&call.preemptor, answered, now)
+    }
+
+    fn one_less(&mut self, preemptor: &Uid, mut answered: Answered, now: Time) -> Answered {
+        let Some(preemption) = self.0.get_mut(preemptor) else { return answered };
         if !preemption.last_is_due {
             preemption.pending -= 1;
             if preemption.pending > 0 {
@@ -131,14 +180,36 @@ impl Preemptions {
                 return answered;
             }
         }
-        let (pod, has_failed) = (preemption.preemptor.clone(), preemption.has_failed);
-        self.0.shift_remove(&call.preemptor);
+        let (pod, has_failed) = (preemption.preemptor.clone(), preemption.has_failed || preemption.clear_has_failed);
+        self.0.shift_remove(preemptor);
         answered.ended = Some((key_of(&pod), pod.meta.uid.clone(), has_failed));
         answered
     }
 }
 
 impl Preemption {
+    fn next_clear(&mut self) -> Option<Call> {
+        let key = self.to_clear.pop_front()?;
+        Some(self.call(Step::Clear, None, Request::Patch { key, patch: Patch::Nomination(Name::EMPTY) }))
+    }
+
+    /// About all victims but the last; or about the last, when there is no other.
+    fn first_calls(&mut self, now: Time) -> Vec<Call> {
+        self.last_is_due = self.pending == 0;
+        (0..self.pending.max(1)).map(|victim| self.first_call(victim, now)).collect()
+    }
+
+    fn call(&self, step: Step, first_about: Option<Uid>, request: Request) -> Call {
+        let patch = StatusPatch::new(request, false);
+        Call { preemptor: self.preemptor.meta.uid.clone(), first_about, step, patch }
+    }
+
+    /// What a victim is told, with an end.
+    fn told(&self, victim: usize, suffix: &str) -> (Rc<Pod>, String) {
+        let text = format!("Preempted by pod {} on node {}{suffix}", self.preemptor.meta.uid, self.node);
+        (self.victims[victim].clone(), text)
+    }
+
     /// The condition; or the deletion, for a victim that has it.
     fn first_call(&self, victim: usize, now: Time) -> Call {
         let pod = &self.victims[victim];
@@ -156,17 +227,17 @@ impl Preemption {
             last_update: None,
         };
         if old == Some(&condition) {
-            return self.deletion(victim);
+            return Call { first_about: Some(pod.meta.uid.clone()), ..self.deletion(victim) };
         }
         let request =
             Request::Patch { key: key_of(pod), patch: Patch::PodCondition { condition, nominated_node_name: None } };
-        Call { preemptor: self.preemptor.meta.uid.clone(), victim, is_delete: false, request }
+        self.call(Step::Tell(victim), Some(pod.meta.uid.clone()), request)
     }
 
     fn deletion(&self, victim: usize) -> Call {
         let key = key_of(&self.victims[victim]);
         let request = Request::Delete { key, grace_seconds: None, preconditions: Preconditions::default() };
-        Call { preemptor: self.preemptor.meta.uid.clone(), victim, is_delete: true, request }
+        self.call(Step::Delete(victim), None, request)
     }
 }
 
@@ -177,14 +248,14 @@ mod tests {
     use crate::scheduler::cache::testing::{bound, pod};
 
     fn told(calls: &[Call]) -> Vec<String> {
-        let word = |call: &Call| format!("{} {}", call.request.verb(), call.request.key().name);
+        let word = |call: &Call| format!("{} {}", call.patch.request.verb(), call.patch.request.key().name);
         calls.iter().map(word).collect()
     }
 
     fn begin(preemptions: &mut Preemptions, victims: &[&str]) -> (Rc<Pod>, Vec<Call>) {
         let preemptor = Rc::new(pod("p"));
         let infos: Vec<_> = victims.iter().map(|name| Rc::new(PodInfo::new(Rc::new(bound(name, "n", 1, 0))))).collect();
-        let calls = preemptions.begin(&preemptor, &"n".into(), &infos, RecordId(1), Time::default());
+        let calls = preemptions.begin(&preemptor, &"n".into(), (&infos, Vec::new()), RecordId(1), Time::default());
         (preemptor, calls)
     }
 
@@ -232,8 +303,40 @@ mod tests {
         let mut leaving = bound("a", "n", 1, 0);
         leaving.meta.deletion = Some(crate::model::Deletion { at: Time::default(), grace_seconds: 30 });
         let victims = [Rc::new(PodInfo::new(Rc::new(leaving)))];
+        let victims = (&victims[..], Vec::new());
         let calls =
-            Preemptions::default().begin(&Rc::new(pod("p")), &"n".into(), &victims, RecordId(1), Time::default());
+            Preemptions::default().begin(&Rc::new(pod("p")), &"n".into(), victims, RecordId(1), Time::default());
         assert!(calls.is_empty());
+    }
+
+    #[test]
+    fn nominations_end_one_after_the_other_before_any_victim_is_told() {
+        let mut preemptions = Preemptions::default();
+        let infos = [Rc::new(PodInfo::new(Rc::new(bound("v", "n", 1, 0))))];
+        let nominated = ["x", "y"].map(|name| key_of(&pod(name))).into();
+        let preemptor = Rc::new(pod("p"));
+        let begun = preemptions.begin(&preemptor, &"n".into(), (&infos, nominated), RecordId(1), Time::default());
+        assert_eq!(told(&begun), ["PATCH x"]);
+        assert_eq!(preemptions.last_victim(&preemptor.meta.uid), None, "it is held back meanwhile");
+        let gone = Err(ApiError::new(Reason::NotFound, ""));
+        let second = preemptions.answered(&begun[0], &gone, Time::default()).calls;
+        assert_eq!(told(&second), ["PATCH y"]);
+        let victims = preemptions.answered(&second[0], &ok(), Time::default()).calls;
+        assert_eq!(told(&victims), ["PATCH v"]);
+        let deletion = preemptions.answered(&victims[0], &ok(), Time::default()).calls;
+        let end = preemptions.answered(&deletion[0], &ok(), Time::default());
+        // Not being able to end a nomination is no reason to stop, but one to try again at once.
+        assert_eq!(end.ended, Some((key_of(&preemptor), preemptor.meta.uid.clone(), true)));
+        assert!(end.preempted.is_some());
+    }
+
+    #[test]
+    fn patches_are_sent_again_and_deletions_are_not() {
+        let mut preemptions = Preemptions::default();
+        let (_, mut calls) = begin(&mut preemptions, &["a"]);
+        let busy = Err(ApiError::new(Reason::ServiceUnavailable, ""));
+        assert_eq!(calls[0].wait(&busy, 0.0), Some(Span::from_milliseconds(10)));
+        let mut deletions = preemptions.answered(&calls[0], &ok(), Time::default()).calls;
+        assert_eq!(deletions[0].wait(&busy, 0.0), None);
     }
 }

@@ -9,7 +9,6 @@ use super::cache::{NodeIndex, Snapshot};
 use super::filters::{Filters, Narrowed, Round};
 use super::framework::{PodInfo, Profile, Status};
 use super::memo::{Memo, Recalled, Scoring};
-use super::preemption::message::NO_STATE;
 use super::preemption::{Nomination, PostFilter, post_filter};
 use super::queue::Nominator;
 use crate::model::Name;
@@ -127,11 +126,11 @@ impl ScheduleError {
         }
     }
 
-    /// Whether DefaultPreemption was asked for room: a PostFilter before it may have ended in an error.
+    /// Whether DefaultPreemption was asked for room.
     pub fn preemption_was_tried(&self) -> bool {
         match self {
             ScheduleError::NoNodes => false,
-            ScheduleError::Fit(fit) => fit.post_filter.message.as_deref() != Some(NO_STATE),
+            ScheduleError::Fit(fit) => fit.post_filter.was_asked,
         }
     }
 

@@ -24,13 +24,15 @@ pub struct StatusPatch {
     pub request: Request,
     /// Whether the loop that schedules waits for its end; a binding's failure is reported beside the loop.
     pub holds_loop: bool,
+    /// The waiting pod that goes on when this is over, whatever came of it.
+    pub then: Option<u64>,
     attempts: u32,
 }
 
 impl StatusPatch {
     /// One whose first attempt is about to be sent.
     pub fn new(request: Request, holds_loop: bool) -> StatusPatch {
-        StatusPatch { request, holds_loop, attempts: 1 }
+        StatusPatch { request, holds_loop, then: None, attempts: 1 }
     }
 
     /// How long to wait until it is sent again; `None` when it is over. `jitter` is uniform in [0, 1).

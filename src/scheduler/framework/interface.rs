@@ -111,6 +111,12 @@ pub trait Plugin {
         Permit::Allow
     }
 
+    /// PreBindPreFlight: whether PreBind has something to do for the pod. It is not asked otherwise; and when some plugin has,
+    /// the node is written to the pod's status before.
+    fn pre_bind_pre_flight(&self, _pod: &PodInfo, _node: &Name) -> bool {
+        false
+    }
+
     /// PreBind: what must be done before the binding, and how long that takes.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! The extension points around a binding, run over the plugins of a profile.
 //!
 //! Upstream: pkg/scheduler/framework/runtime/framework.go, `RunReservePluginsReserve`, `RunReservePluginsUnreserve`,
-//! `RunPermitPlugins`, `RunPreBindPlugins`, `RunPostBindPlugins`, v1.36.
+//! `RunPermitPlugins`, `RunPreBindPreFlights`, `RunPreBindPlugins`, `RunPostBindPlugins`, v1.36.
 
 use super::config::Point;
+use super::registry::Registered;
 use super::{Permit, PodInfo, Profile, Status, WaitingPod};
 use crate::model::{Name, Span, Uid};
 
@@ -58,13 +59,19 @@ impl Profile {
         Ok(permits)
     }
 
+    /// Whether some plugin has something to do in PreBind.
+    pub fn needs_pre_bind(&self, pod: &PodInfo, node: &Name) -> bool {
+        self.at(Point::PreBind).any(|(_, registered)| registered.plugin.pre_bind_pre_flight(pod, node))
+    }
+
     /// Runs PreBind, one plugin after the other; how long they take together.
     ///
     /// # Errors
     /// The plugin that refused, and why.
     pub fn pre_bind(&self, pod: &PodInfo, node: &Name) -> Result<Span, Refusal> {
         let mut total = Span::ZERO;
-        for (_, registered) in self.at(Point::PreBind) {
+        let asked = |(_, registered): &(usize, &Registered)| registered.plugin.pre_bind_pre_flight(pod, node);
+        for (_, registered) in self.at(Point::PreBind).filter(asked) {
             let name = registered.plugin.name();
             total = total + registered.plugin.pre_bind(pod, node).map_err(|status| (name, status))?;
         }

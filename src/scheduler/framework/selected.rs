@@ -66,6 +66,10 @@ impl Plugin for Selected {
         if self.points.has(Point::Permit) { self.plugin.permit(pod, node, waiting) } else { Permit::Allow }
     }
 
+    fn pre_bind_pre_flight(&self, pod: &PodInfo, node: &Name) -> bool {
+        self.points.has(Point::PreBind) && self.plugin.pre_bind_pre_flight(pod, node)
+    }
+
     fn pre_bind(&self, pod: &PodInfo, node: &Name) -> Result<Span, Status> {
         if self.points.has(Point::PreBind) { self.plugin.pre_bind(pod, node) } else { Ok(Span::ZERO) }
     }

@@ -36,6 +36,8 @@ pub enum Nomination {
 /// What PostFilter did.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PostFilter {
+    /// Whether DefaultPreemption was asked for room: it may be disabled, and a PostFilter before it may have ended in an error.
+    pub was_asked: bool,
     /// The pod's nomination.
     pub nomination: Nomination,
     /// Pods to delete from the node, the most important first.
@@ -72,7 +74,8 @@ pub fn post_filter(
     };
     let said = |text: String| Some(claims.into_iter().chain([&*text]).collect::<Vec<_>>().join(", "));
     if let Err(reason) = eligible::may_preempt(pod, snapshot, diagnosis) {
-        return PostFilter { message: said(message::not_eligible(reason)), ..PostFilter::default() };
+        let message = said(message::not_eligible(reason));
+        return PostFilter { was_asked: true, message, ..PostFilter::default() };
     }
     let wanted = |nodes| dry_run::candidates_wanted(args, nodes);
     let DryRun { mut candidates, statuses, simulated } =
@@ -81,9 +84,16 @@ pub fn post_filter(
         Some(chosen) => {
             let chosen = candidates.swap_remove(chosen);
             let node = snapshot.name(chosen.node).clone();
-            PostFilter { nomination: Nomination::Node(node), victims: chosen.victims, simulated, message: None }
+            PostFilter {
+                was_asked: true,
+                nomination: Nomination::Node(node),
+                victims: chosen.victims,
+                simulated,
+                message: None,
+            }
         }
         None => PostFilter {
+            was_asked: true,
             nomination: Nomination::Clear,
             victims: Vec::new(),
             simulated,
