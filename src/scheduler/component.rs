@@ -17,10 +17,10 @@ use super::preempt::{Answered, Call, Preemptions};
 use super::preemption::{Nomination, PostFilter};
 use super::queue::queue::key_of;
 use super::queue::{BackoffSettings, Failure, Place, QueuedPodInfo, SchedulingQueue};
-use super::schedule_one::{Search, nodes_are_available, schedule_pod, schedule_pod_remembering};
+use super::schedule_one::{Search, attempt, nodes_are_available};
 use super::scheduler_metrics::{Metrics, Outcome};
 use super::status_patch::{STATUS_PATCH_WAIT, StatusPatch, patch_of_condition};
-use super::ties::{Ties, break_tie};
+use super::ties::Ties;
 use super::waiting_pods::{Binding, WaitingPods};
 use crate::component::{
     Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec, draw_span,
@@ -176,14 +176,9 @@ impl Scheduler {
             let (info, nominator, is_explained) =
                 (&queued.info, self.queue.nominator(), self.settings.explain.as_ref() == Some(&key));
             // Only the plain way tells all scores and why other nodes are not feasible.
-            let (search, memo) = (&mut self.search, &mut self.memos[index]);
-            let mut result = match is_explained {
-                true => schedule_pod(profile, info, &snapshot, nominator, search),
-                false => schedule_pod_remembering(profile, info, &snapshot, nominator, search, memo),
-            };
-            if let (Ok(result), Ties::Drawn) = (&mut result, self.settings.ties) {
-                break_tie(result, &snapshot, ctx.draws, key.stable_hash(), occurrence);
-            }
+            let memo = (!is_explained).then_some(&mut self.memos[index]);
+            let tie = self.settings.ties.draw(ctx.draws, key.stable_hash(), occurrence);
+            let result = attempt(profile, info, &snapshot, nominator, &mut self.search, tie, memo);
             if is_explained {
                 let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));

@@ -590,3 +590,57 @@ fn the_end_of_a_nomination_wakes_who_is_no_more_important() {
         assert_eq!(woken == 1, wakes, "priority {priority}");
     }
 }
+
+/// Samples by name and labels.
+#[derive(Default)]
+struct Samples(BTreeMap<String, f64>);
+
+impl MetricSink for Samples {
+    fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        let labels: Vec<&str> = labels.iter().map(|(_, value)| *value).collect();
+        self.0.insert(format!("{} {}", metric.trim_start_matches("scheduler_"), labels.join(" ")).trim().into(), value);
+    }
+}
+
+#[test]
+fn metrics_tell_what_the_scheduler_did() {
+    let mut rig = Rig::new(true);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.send(Input::Start);
+    // Bound 1.001 ms and 9 ms after it could be tried.
+    rig.put(pod_with("small", 600, 0));
+    rig.end_cycle(1_001);
+    rig.now += Span::from_milliseconds(9);
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
+    // Nobody is less important than this one.
+    rig.put(pod_with("large", 2_000, 0));
+    rig.end_cycle(1_001);
+    rig.answer_patch();
+    // This one takes the small one's room: the node is looked at once more without it.
+    let mut important = pod_with("important", 600, 0);
+    Rc::make_mut(&mut important.spec).priority = 5;
+    rig.put(important);
+    rig.end_cycle(1_002);
+    let mut samples = Samples::default();
+    rig.scheduler.metrics(rig.now, &mut samples);
+    for (name, expected) in [
+        ("schedule_attempts_total default-scheduler scheduled", 1.0),
+        ("schedule_attempts_total default-scheduler unschedulable", 2.0),
+        ("schedule_attempts_total default-scheduler error", 0.0),
+        ("scheduling_attempt_duration_seconds_sum default-scheduler scheduled", 0.010_001),
+        ("scheduling_algorithm_duration_seconds_count", 3.0),
+        ("scheduling_algorithm_duration_seconds_sum", 0.003_004),
+        ("pod_scheduling_sli_duration_seconds_sum 1", 0.010_001),
+        ("pod_scheduling_attempts_sum", 1.0),
+        ("preemption_attempts_total", 2.0),
+        ("preemption_victims_count", 1.0),
+        ("preemption_victims_sum", 1.0),
+        ("queue_incoming_pods_total UnschedulablePodAdd active", 3.0),
+        ("queue_incoming_pods_total ScheduleAttemptFailure unschedulable", 2.0),
+        ("unschedulable_pods NodeResourcesFit default-scheduler", 2.0),
+        ("pending_pods unschedulable", 2.0),
+    ] {
+        let sample = samples.0.get(name).unwrap_or_else(|| panic!("{name} is not among {:?}", samples.0));
+        assert!((sample - expected).abs() < 1e-12, "{name}: {sample} is not {expected}");
+    }
+}

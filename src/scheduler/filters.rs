@@ -114,6 +114,7 @@ impl<'a> Filters<'a> {
         let mut feasible = Vec::with_capacity(want);
         let mut chunk = Vec::with_capacity(want);
         let mut evaluated = 0;
+        let promised = promised_nodes(snapshot, nominated);
         while evaluated < nodes.len() && feasible.len() < want {
             let take = (want - feasible.len()).min(nodes.len() - evaluated);
             chunk.extend((evaluated..evaluated + take).map(|offset| nodes[(start + offset) % nodes.len()]));
@@ -124,8 +125,8 @@ impl<'a> Filters<'a> {
                     diagnosis.unschedulable_plugins.push(plugin);
                 }
             };
-            if !nominated.is_empty() {
-                chunk.retain(|node| match self.leaves_room(snapshot, *node, nominated) {
+            if !promised.is_empty() {
+                chunk.retain(|node| match self.leaves_room(snapshot, *node, nominated, &promised) {
                     Ok(()) => true,
                     Err(rejection) => {
                         reject(*node, rejection);
@@ -154,6 +155,7 @@ impl<'a> Filters<'a> {
         let mut chunk = Vec::with_capacity(want);
         let (mut rejected, mut chunks): (Vec<Rejected>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut evaluated = 0;
+        let promised = promised_nodes(snapshot, nominated);
         while evaluated < nodes.len() && feasible.len() < want {
             let take = (want - feasible.len()).min(nodes.len() - evaluated);
             let first = (start + evaluated) % nodes.len();
@@ -162,8 +164,8 @@ impl<'a> Filters<'a> {
             chunk.extend_from_slice(&nodes[..take - before_the_end]);
             evaluated += take;
             chunks.push(rejected.len());
-            if !nominated.is_empty() {
-                chunk.retain(|node| match self.leaves_room(snapshot, *node, nominated) {
+            if !promised.is_empty() {
+                chunk.retain(|node| match self.leaves_room(snapshot, *node, nominated, &promised) {
                     Ok(()) => true,
                     Err(rejection) => {
                         rejected.push(Rejected::own(0, *node, rejection));
@@ -191,7 +193,16 @@ impl<'a> Filters<'a> {
 
     /// Whether the pod fits the node together with the pods of at least its priority that were promised room there. Nodes
     /// without such pods are not judged.
-    fn leaves_room(&self, snapshot: &Snapshot<'_>, node: NodeIndex, nominated: &Nominator) -> Result<(), Rejection> {
+    fn leaves_room(
+        &self,
+        snapshot: &Snapshot<'_>,
+        node: NodeIndex,
+        nominated: &Nominator,
+        promised: &[NodeIndex],
+    ) -> Result<(), Rejection> {
+        if promised.binary_search(&node).is_err() {
+            return Ok(());
+        }
         let mut others = self.promised(nominated.pods_on(snapshot.name(node))).peekable();
         if others.peek().is_none() {
             return Ok(());
@@ -245,6 +256,13 @@ impl<'a> Filters<'a> {
         });
         ForkedFilters(list.collect())
     }
+}
+
+/// The nodes that pods are nominated to, in order: few of many.
+fn promised_nodes(snapshot: &Snapshot<'_>, nominated: &Nominator) -> Vec<NodeIndex> {
+    let mut nodes: Vec<NodeIndex> = nominated.nodes().filter_map(|name| snapshot.find(name)).collect();
+    nodes.sort_unstable();
+    nodes
 }
 
 /// Filters that can be told of pods coming and going.

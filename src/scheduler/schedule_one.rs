@@ -11,6 +11,7 @@ use super::framework::{PodInfo, Profile, Status};
 use super::memo::{Memo, Recalled, Scoring};
 use super::preemption::{Nomination, PostFilter, post_filter};
 use super::queue::Nominator;
+use super::ties::{Tie, choose};
 use crate::model::Name;
 
 /// Below this many nodes all are looked at; above, at least this many feasible ones are searched for.
@@ -146,7 +147,7 @@ impl ScheduleError {
 /// Chooses a node for the pod.
 ///
 /// Nodes are examined one after the other, which is one legal run of upstream's parallel search.
-/// Of several nodes with the highest total the smallest name is taken; [`super::ties`] draws one of them instead.
+/// Of several nodes with the highest total the smallest name is taken; [`attempt`] can draw one of them instead.
 ///
 /// # Errors
 /// When no node can take it.
@@ -157,7 +158,7 @@ pub fn schedule_pod(
     nominated: &Nominator,
     search: &mut Search,
 ) -> Result<ScheduleResult, ScheduleError> {
-    schedule(profile, pod, snapshot, nominated, search, None)
+    attempt(profile, pod, snapshot, nominated, search, Tie::ByName, None)
 }
 
 /// The same decision with what is remembered of nodes from earlier pods. A result has no scores by plugin, and why other nodes
@@ -173,20 +174,26 @@ pub fn schedule_pod_remembering(
     search: &mut Search,
     memo: &mut Memo,
 ) -> Result<ScheduleResult, ScheduleError> {
-    schedule(profile, pod, snapshot, nominated, search, Some(memo.recall(pod)))
+    attempt(profile, pod, snapshot, nominated, search, Tie::ByName, Some(memo))
 }
 
-fn schedule(
+/// Both of these, with any way to break a tie.
+///
+/// # Errors
+/// When no node can take it.
+pub fn attempt(
     profile: &Profile,
     pod: &PodInfo,
     snapshot: &Snapshot<'_>,
     nominated: &Nominator,
     search: &mut Search,
-    mut recalled: Option<Recalled<'_>>,
+    tie: Tie,
+    memo: Option<&mut Memo>,
 ) -> Result<ScheduleResult, ScheduleError> {
     if snapshot.nodes().is_empty() {
         return Err(ScheduleError::NoNodes);
     }
+    let mut recalled = memo.map(|memo| memo.recall(pod));
     let Feasibility { feasible, evaluated, diagnosis } =
         find_nodes(profile, pod, snapshot, nominated, search, recalled.as_mut());
     let result = |node: NodeIndex, feasible, scores, diagnosis| {
@@ -206,7 +213,7 @@ fn schedule(
                 None => prioritize_nodes(profile, pod, snapshot, feasible),
                 Some(recalled) => prioritize_remembering(profile, pod, snapshot, feasible, recalled),
             };
-            result(select_host(&scores, snapshot), count, Some(scores), diagnosis)
+            result(choose(&scores, snapshot, tie), count, Some(scores), diagnosis)
         }
     }
 }
@@ -318,13 +325,6 @@ fn prioritize_remembering(
         }
     }
     Scores { nodes, plugins: Vec::new(), totals }
-}
-
-/// The node with the highest total, of several the one with the smallest name.
-fn select_host(scores: &Scores, snapshot: &Snapshot<'_>) -> NodeIndex {
-    let highest = scores.totals.iter().copied().max().expect("several nodes were scored");
-    let best = scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| **total == highest);
-    *best.map(|(node, _)| node).min_by_key(|node| snapshot.name(**node)).expect("one of them is the highest")
 }
 
 /// `0/5 nodes are available: ...`, with what PostFilter has to say.

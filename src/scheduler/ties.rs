@@ -3,8 +3,8 @@
 //! Upstream: pkg/scheduler/schedule_one.go, `selectHost`, v1.36: the order in which the parallel filters end, and the shape of
 //! a heap, decide; any of the nodes is right.
 
-use super::cache::Snapshot;
-use super::schedule_one::ScheduleResult;
+use super::cache::{NodeIndex, Snapshot};
+use super::schedule_one::Scores;
 use crate::component::{Draws, Purpose};
 
 /// A draw a pod and attempt.
@@ -20,26 +20,44 @@ pub enum Ties {
     ByName,
 }
 
-/// Draws one of the nodes with the highest total. One draw gives all names a rank, so that another node beside them changes
-/// the choice only by being it.
-pub fn break_tie(
-    result: &mut ScheduleResult,
-    snapshot: &Snapshot<'_>,
-    draws: &mut dyn Draws,
-    entity: u64,
-    occurrence: u64,
-) {
-    let Some(scores) = &result.scores else { return };
-    let Some(highest) = scores.totals.iter().max() else { return };
-    let best = || scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| *total == highest).map(|(node, _)| *node);
-    if best().nth(1).is_none() {
-        return;
+/// How the tie of one attempt is broken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tie {
+    /// The smallest name.
+    ByName,
+    /// These bits give every name a rank, so that another node beside them changes the choice only by being it.
+    Drawn(u64),
+}
+
+impl Ties {
+    /// For one attempt at a pod.
+    pub fn draw(self, draws: &mut dyn Draws, entity: u64, occurrence: u64) -> Tie {
+        match self {
+            Ties::ByName => Tie::ByName,
+            Ties::Drawn => Tie::Drawn(draws.bits(TIE, entity, occurrence)),
+        }
     }
-    let bits = draws.bits(TIE, entity, occurrence);
-    let rank = |name: &crate::model::Name| mixed(name.stable_hash() ^ bits);
-    if let Some(node) = best().map(|node| snapshot.name(node)).min_by_key(|name| (rank(name), *name)) {
-        result.node = node.clone();
-    }
+}
+
+/// The node with the highest total, or one of several.
+pub fn choose(scores: &Scores, snapshot: &Snapshot<'_>, tie: Tie) -> NodeIndex {
+    let highest = scores.totals.iter().copied().max().expect("several nodes were scored");
+    let mut best = scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| **total == highest).map(|(node, _)| *node);
+    let chosen = match tie {
+        Tie::ByName => best.min_by_key(|node| snapshot.name(*node)),
+        Tie::Drawn(bits) => {
+            let rank = |node: NodeIndex| mixed(snapshot.name_hash(node) ^ bits);
+            let first = best.next().map(|node| (rank(node), node));
+            let smaller = |(least, chosen): (u64, NodeIndex), node: NodeIndex| {
+                let other = rank(node);
+                // Two names hardly ever have one rank.
+                let is_first = other < least || other == least && snapshot.name(node) < snapshot.name(chosen);
+                if is_first { (other, node) } else { (least, chosen) }
+            };
+            first.map(|first| best.fold(first, smaller).1)
+        }
+    };
+    chosen.expect("one of them is the highest")
 }
 
 /// The final mix of SplitMix64: neighbouring numbers become unlike ones.
@@ -80,10 +98,11 @@ mod tests {
             let snapshot = cache.snapshot();
             let result = schedule_pod(&profile, &info, &snapshot, &Nominator::default(), &mut Search::default());
             let result = result.expect("all fit");
+            let scores = result.scores.expect("several fit");
+            assert_eq!(*snapshot.name(choose(&scores, &snapshot, Tie::ByName)), result.node);
             let draw = |occurrence| {
-                let mut drawn = result.clone();
-                break_tie(&mut drawn, &snapshot, &mut Counter, 7, occurrence);
-                drawn.node.to_string()
+                let tie = Ties::Drawn.draw(&mut Counter, 7, occurrence);
+                snapshot.name(choose(&scores, &snapshot, tie)).to_string()
             };
             (0..3_000).map(draw).collect()
         };

@@ -41,6 +41,8 @@ pub(super) struct CachedPod {
 pub struct Cache {
     pub(super) rows: Vec<NodeRow>,
     pub(super) sums: Vec<NodeSums>,
+    /// Hashes of the nodes' names.
+    pub(super) name_hashes: Vec<u64>,
     pub(super) by_name: Map<Name, NodeIndex>,
     pub(super) pods: Map<Uid, CachedPod>,
     pub(super) assumed: Assumed,
@@ -167,11 +169,13 @@ impl Cache {
             Some(index) => {
                 self.rows[index.0 as usize] = row;
                 self.sums[index.0 as usize] = NodeSums::default();
+                self.name_hashes[index.0 as usize] = name.stable_hash();
                 index
             }
             None => {
                 self.rows.push(row);
                 self.sums.push(NodeSums::default());
+                self.name_hashes.push(name.stable_hash());
                 NodeIndex(u32::try_from(self.rows.len() - 1).expect("fewer than 2^32 nodes"))
             }
         };

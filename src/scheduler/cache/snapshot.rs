@@ -21,6 +21,7 @@ use crate::scheduler::framework::pod_info::HostPort;
 pub struct Snapshot<'a> {
     rows: &'a [NodeRow],
     sums: &'a [NodeSums],
+    name_hashes: &'a [u64],
     order: &'a [NodeIndex],
     by_name: &'a Map<Name, NodeIndex>,
     selectors: &'a Selectors,
@@ -38,6 +39,7 @@ impl Cache {
         Snapshot {
             rows: &self.rows,
             sums: &self.sums,
+            name_hashes: &self.name_hashes,
             order: &self.order,
             by_name: &self.by_name,
             selectors: &self.selectors,
@@ -79,6 +81,11 @@ impl<'a> Snapshot<'a> {
     /// The node's name.
     pub fn name(&self, index: NodeIndex) -> &'a Name {
         &self.row(index).name
+    }
+
+    /// [`Name::stable_hash`] of its name.
+    pub fn name_hash(&self, index: NodeIndex) -> u64 {
+        self.name_hashes[index.0 as usize]
     }
 
     /// What the node gives and what is taken.

@@ -79,6 +79,11 @@ impl Nominator {
         self.node_of.get(uid)
     }
 
+    /// The nodes that pods are nominated to.
+    pub fn nodes(&self) -> impl Iterator<Item = &Name> {
+        self.by_node.keys()
+    }
+
     /// Whether no pod is nominated.
     pub fn is_empty(&self) -> bool {
         self.node_of.is_empty()

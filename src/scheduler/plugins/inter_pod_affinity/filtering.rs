@@ -118,7 +118,8 @@ impl<'a> Rules<'a> {
     }
 
     fn is_apart(&self, node: NodeIndex) -> bool {
-        self.anti_affinity.iter().all(|term| self.apart.get(&term.topology_key, node) <= 0)
+        // Only labels of the pod's own terms are among them.
+        !self.apart.any_positive_at(node)
     }
 }
 
