@@ -8,6 +8,7 @@ use super::naming::Naming;
 use super::{ApiServer, Writer};
 use crate::component::{Draws, Purpose};
 use crate::engine::draws::KeyedDraws;
+use crate::model::ConditionStatus;
 use crate::model::api::{Field, FieldRequirement, ObjectSelector, Reason};
 use crate::model::name::hash_text;
 use crate::model::{
@@ -397,6 +398,28 @@ fn binding_happens_once() {
     assert_eq!(reason(server.execute(bind(&uid))), Reason::NotFound);
     server.create(pod(json!({"schedulingGates": [{"name": "wait"}]}))).unwrap();
     assert_eq!(reason(server.execute(bind(&Name::EMPTY))), Reason::Conflict, "gated");
+}
+
+#[test]
+fn a_refused_pod_can_be_taken_from_its_node_unless_it_is_terminating() {
+    let mut server = Server::new();
+    let uid = server.create(pod(json!({}))).unwrap().meta().uid.clone();
+    let bind = Request::Bind { pod: pod_key(), uid: uid.clone(), node: Name::new("n1") };
+    server.execute(bind.clone()).unwrap();
+    let unbind = |uid: &Name| {
+        let patch = Patch::Unbind { uid: uid.clone(), reason: Name::new("OutOfcpu"), message: Name::new("no room") };
+        Request::Patch { key: pod_key(), patch }
+    };
+    assert_eq!(reason(server.execute(unbind(&Name::new("another")))), Reason::Conflict);
+    server.execute(unbind(&uid)).unwrap();
+    let unbound = server.api.truth().get(&pod_key()).unwrap().as_pod().unwrap().clone();
+    let scheduled = &unbound.status.conditions[0];
+    assert_eq!((unbound.node_name.as_str(), unbound.status.phase), ("", PodPhase::Pending));
+    assert_eq!((scheduled.condition_type.as_str(), scheduled.status), ("PodScheduled", ConditionStatus::False));
+    assert_eq!((scheduled.reason.as_str(), scheduled.message.as_str()), ("OutOfcpu", "no room"));
+    server.execute(bind).unwrap();
+    server.delete(&pod_key(), Some(30)).unwrap();
+    assert_eq!(reason(server.execute(unbind(&uid))), Reason::Conflict, "its kubelet has to end it");
 }
 
 #[test]

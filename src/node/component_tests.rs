@@ -181,6 +181,9 @@ fn words(request: &Request) -> String {
             let is_ready = find_ready(status);
             format!("patch {} {} ready={is_ready}", key.name, status.phase.as_str())
         }
+        Request::Patch { key, patch: Patch::Unbind { uid, reason, .. } } => {
+            format!("unbind {} {uid}: {reason}", key.name)
+        }
         Request::Delete { key, grace_seconds, preconditions } => {
             format!("delete {} grace {grace_seconds:?} uid {}", key.name, preconditions.uid)
         }
@@ -345,6 +348,49 @@ fn a_pod_that_does_not_fit_has_failed() {
     world.tell(deleting(&pod_of("b", vec![container("web"), container("log")]), 5, 30).into());
     world.run_until(6.0);
     assert_eq!(world.take_log(), ["5010 2 delete b grace Some(0) uid uid-b"]);
+}
+
+#[test]
+fn a_refused_pod_may_be_given_back_and_comes_again() {
+    let mut world = World::with(RejectedPods::Pending);
+    world.input(Input::Start);
+    let first = running(&mut world, "a");
+    let pod = pod_of("b", vec![container("web"), container("log")]);
+    world.tell(pod.clone().into());
+    // 2 x 1500 requested beside 1500 of 4000.
+    let log = world.take_log();
+    assert_eq!((log[0].as_str(), log[2].as_str()), ("5000 admit OutOfcpu", "5000 2 unbind b uid-b: OutOfcpu"));
+    // A pod without a node is none of the kubelets' business.
+    world.tell_deleted(&Object::from(pod.clone()).key());
+    world.run_until(6.0);
+    assert!(world.kubelets.is_idle());
+    // Once there is room the same pod may come to the same node.
+    world.tell_deleted(&Object::from(first).key());
+    world.run_until(20.0);
+    world.take_log();
+    world.tell(pod.into());
+    assert_eq!(world.take_log()[0], "20000 admit admitted");
+    world.run_until(30.0);
+    assert_eq!(world.last_status().phase, PodPhase::Running);
+}
+
+#[test]
+fn a_refused_pod_that_is_deleted_is_not_given_back() {
+    let mut world = World::with(RejectedPods::Pending);
+    world.input(Input::Start);
+    running(&mut world, "a");
+    world.refuse_writes = true;
+    let pod = pod_of("b", vec![container("web"), container("log")]);
+    world.tell(pod.clone().into());
+    world.tell(deleting(&pod, 5, 30).into());
+    world.run_until(6.0);
+    world.refuse_writes = false;
+    world.take_log();
+    world.run_until(30.0);
+    // The sweep at 15.01 writes the status and then the pod is deleted.
+    let log = world.take_log();
+    assert!(log.iter().any(|line| line.contains("delete b grace Some(0) uid uid-b")), "{log:?}");
+    assert!(!log.iter().any(|line| line.contains("unbind")), "{log:?}");
 }
 
 #[test]

@@ -41,18 +41,18 @@ pub(super) fn assumed(scenario: &str, data: &[ChartData]) -> Chart {
     Chart { title, subtitle: shown_part(subtitle, window), panels, same_scale: true, window, ..Chart::default() }
 }
 
-/// The largest share of a node's room that bound pods ask for: a panel for each variant. Empty unless a room was ever given
-/// to more pods than fit.
+/// The largest share of a node's room that bound pods ask for, of resources that were ever given away twice: a panel for each
+/// variant.
 pub(super) fn rooms(scenario: &str, data: &[ChartData]) -> Chart {
     let of = |resource: &str| {
         lines(data, |key: &SeriesKey| key.metric == REQUESTED_RATIO && key.label("resource") == resource)
     };
-    let is_above = |lines: &[Points], least: f64| lines.iter().flatten().any(|(_, ratio)| *ratio > least);
+    let is_sold_twice = |lines: &[Points]| lines.iter().flatten().any(|(_, ratio)| *ratio > 1.0);
     let named = ["pods", "memory", "cpu"].map(|resource| (resource, of(resource)));
-    if !named.iter().any(|(_, lines)| is_above(lines, 1.0)) {
+    let shown: Vec<_> = named.into_iter().filter(|(_, lines)| is_sold_twice(lines)).collect();
+    if shown.is_empty() {
         return Chart::default();
     }
-    let shown: Vec<_> = named.into_iter().filter(|(_, lines)| is_above(lines, 0.0)).collect();
     let panels = panels(data, ("share", ValueKind::Measures), |run| {
         let all = [("all that a node has".to_string(), vec![(0.0, 1.0)])];
         let series = shown.iter().map(|(name, lines)| (name.to_string(), lines[run].clone()));

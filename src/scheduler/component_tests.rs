@@ -206,6 +206,61 @@ fn a_good_binding_is_reported_and_the_informer_confirms_it() {
 }
 
 #[test]
+fn a_pod_that_its_kubelet_gave_back_is_pending_again() {
+    let mut rig = Rig::new(true);
+    rig.send(Input::Start);
+    rig.put(sized_node("a", 1_000, 1 << 30));
+    rig.put(pod_with("p", 600, 0));
+    rig.end_cycle(1_001);
+    rig.send(Input::Reply { token: FIRST_TOKEN, result: Ok(Answer::Done(Rv(5))) });
+    rig.put(bound("p", "a", 600, 0));
+    rig.actions();
+    // model.rejectedPods: pending. Its room is free again, and an idle scheduler takes it at once.
+    rig.put(pod_with("p", 600, 0));
+    assert!(rig.actions()[0].starts_with("schedule attempt 1"));
+    rig.end_cycle(1_001);
+    assert_eq!(rig.sent().last(), Some(&format!("bind p to a #{}", FIRST_TOKEN + 1)));
+}
+
+#[test]
+fn the_cache_is_measured() {
+    struct Found(Vec<String>);
+    impl MetricSink for Found {
+        fn sample(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+            if metric.contains("cache_size") || metric.contains("kubesim_scheduler") {
+                let label = labels.first().map_or("", |(_, label)| label);
+                self.0.push(format!("{metric} {label} {value}"));
+            }
+        }
+    }
+    let measured = |assume| {
+        let mut rig = Rig::new(assume);
+        rig.send(Input::Start);
+        rig.put(sized_node("a", 2_000, 1 << 30));
+        rig.put(bound("x", "a", 100, 0));
+        rig.put(pod_with("p", 600, 1 << 20));
+        rig.end_cycle(1_001);
+        let mut found = Found(Vec::new());
+        rig.scheduler.metrics(rig.now, &mut found);
+        found.0
+    };
+    let size = |assumed| {
+        ["nodes 1".to_string(), "pods 2".to_string(), format!("assumed_pods {assumed}")]
+            .map(|size| format!("scheduler_cache_size {size}"))
+    };
+    let capacity = |cores: &str, bytes: &str| {
+        [
+            format!("kubesim_scheduler_assumed_cpu_cores  {cores}"),
+            format!("kubesim_scheduler_assumed_memory_bytes  {bytes}"),
+        ]
+    };
+    // 600 m and 1 MiB are assumed; x is bound.
+    assert_eq!(measured(true), [&size(1)[..], &capacity("0.6", "1048576")].concat());
+    let uncounted = ["kubesim_scheduler_uncounted_pods  1".to_string()];
+    assert_eq!(measured(false), [&size(0)[..], &capacity("0", "0"), &uncounted].concat());
+}
+
+#[test]
 fn without_assuming_two_pods_are_sent_to_one_place() {
     let mut rig = Rig::new(false);
     rig.send(Input::Start);

@@ -8,6 +8,7 @@ mod common;
 
 mod affinity_zones;
 mod backoff_and_hints;
+mod bind_race;
 mod concurrency_curve;
 mod dedup;
 mod dropped_watch_event;
@@ -18,6 +19,7 @@ mod lost_replicaset;
 mod ml_training;
 mod node_sampling;
 mod operator_500;
+mod optimistic_assume;
 mod preemption;
 mod quickstart;
 mod requeue_forever;
