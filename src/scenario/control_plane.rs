@@ -10,6 +10,7 @@ use super::file::ControlPlane;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
 use super::manifests::Manifest;
+use super::polling::ControlPlaneModel;
 use super::replicas::Replicas;
 use super::resolve::World;
 use super::settings::{Said, Settings};
@@ -261,8 +262,10 @@ impl World<'_> {
         let scheduler_replicas = self.replicas(&plane.scheduler_replicas, FlagTable::Scheduler, settings);
         let releases = gates.controller_manager.is_on(Gate::ControllerManagerReleaseLeaderElectionLockOnExit);
         let mut processes = manager_replicas.processes(manager, (releases, CacheStart::OnElection));
-        processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
-        processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
+        if self.file.model.control_plane == ControlPlaneModel::Kubernetes {
+            processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
+            processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
+        }
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));
         processes
     }

@@ -257,6 +257,7 @@ impl Filler {
             self.fill(model, path, "assume", json!(true));
             self.fill(model, path, "rejectedPods", json!("failed"));
             self.fill(model, path, "ties", json!("random"));
+            self.fill(model, path, "controlPlane", json!("kubernetes"));
         }
         for list in ["timeline", "faults", "expect"] {
             self.fill(&mut given, spec, list, json!([]));
