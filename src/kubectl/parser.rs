@@ -447,7 +447,11 @@ mod tests {
             Ok(CommandVerb::Scale { target: t, replicas }) => {
                 format!("scale {} {} {:?} {replicas}", t.kind, t.namespace, t.names)
             }
-            Ok(CommandVerb::Apply { objects, .. }) => format!("apply {}", objects.len()),
+            Ok(CommandVerb::Apply { objects, creates: false }) => format!("apply {}", objects.len()),
+            Ok(CommandVerb::Apply { objects, creates: true }) => format!("create {}", objects.len()),
+            Ok(CommandVerb::Wait { target: t, wanted, timeout }) => {
+                format!("wait {} {:?} {wanted:?} {timeout}", t.kind, t.names)
+            }
             Ok(CommandVerb::Patch { target: t, patch, strategic }) => {
                 format!("patch {} {:?} {patch} {strategic}", t.kind, t.names)
             }
@@ -543,8 +547,27 @@ mod tests {
         check("rollout resume deploy web", r#"patch Deployment ["web"] {"spec":{"paused":null}} true"#);
         check("rollout restrat deploy web", "error: unknown command `rollout restrat` (did you mean `restart`?)");
         check("apply -f a.yaml", "apply 1");
+        check("create -f a.yaml", "create 1");
         check("create -f b.yaml", "error: no such file: b.yaml");
         check("apply", "error: -f FILE must be given");
+    }
+
+    #[test]
+    fn wait_takes_an_object_a_condition_and_a_time_out() {
+        check(
+            "wait pod/web --for=condition=Ready",
+            "wait Pod [\"web\"] Condition { condition: \"Ready\", status: \"true\" } 30s",
+        );
+        check(
+            "wait deploy/api --for=jsonpath='{.status.readyReplicas}'=3 --timeout=1m",
+            "wait Deployment [\"api\"] Field { path: [\"status\", \"readyReplicas\"], value: Some(\"3\") } 1m0s",
+        );
+        check("wait pod/web --for=delete --timeout=-1s", "wait Pod [\"web\"] Deleted 168h0m0s");
+        check("wait pod/web", "error: --for=... must be given");
+        check(
+            "wait pod/web --for=Running",
+            "error: unrecognized condition: \"Running\" (for example --for=condition=Ready, --for=jsonpath='{.status.phase}'=Running, --for=delete)",
+        );
     }
 
     #[test]
