@@ -10,6 +10,7 @@ use super::leaders::leaders;
 use super::optimism;
 use super::palette::MOST_SERIES;
 use super::placement::placement;
+use super::polling;
 use crate::model::Map;
 use crate::trace::metrics_csv::push_labels;
 use crate::trace::number::format_f64;
@@ -37,6 +38,10 @@ pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
 
 /// Pods whose containers run; label `node`.
 pub const RUNNING_PODS: &str = "kubelet_running_pods";
+/// Pods that the agents of the teaching orchestrator run.
+pub const POLLING_RUNNING_PODS: &str = "polling_running_pods";
+/// Pods without a node, as the loop of the teaching orchestrator sees them.
+pub const POLLING_PENDING_PODS: &str = "polling_pending_pods";
 /// Pods in the scheduler's queues; label `queue`.
 pub const PENDING_PODS: &str = "scheduler_pending_pods";
 
@@ -117,7 +122,7 @@ pub struct ChartData {
 }
 
 /// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `placement`, `queues`, `reconciles`,
-/// `leaders`, `assumed`, `rooms`, `staleness`.
+/// `leaders`, `assumed`, `rooms`, `races`, `requests`, `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -129,6 +134,8 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("leaders", leaders(scenario, data)),
         ("assumed", optimism::assumed(scenario, data)),
         ("rooms", optimism::rooms(scenario, data)),
+        ("races", polling::races(scenario, data)),
+        ("requests", polling::requests(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
@@ -268,8 +275,13 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         .map(|key| key.label("queue"))
         .collect();
     let mut named: Vec<(String, Vec<Points>)> = Vec::new();
-    let running = data.iter().map(|run| total(run, &|key| key.metric == RUNNING_PODS)).collect();
+    let running = data
+        .iter()
+        .map(|run| total(run, &|key| [RUNNING_PODS, POLLING_RUNNING_PODS].contains(&key.metric.as_str())))
+        .collect();
     named.push(("running".to_string(), running));
+    let without_node = data.iter().map(|run| total(run, &|key| key.metric == POLLING_PENDING_PODS)).collect();
+    named.push(("without a node".to_string(), without_node));
     for queue in queues {
         let fits = |key: &SeriesKey| key.metric == PENDING_PODS && key.label("queue") == queue;
         named.push((format!("in the scheduler: {queue}"), data.iter().map(|run| total(run, &fits)).collect()));

@@ -12,6 +12,7 @@ pub mod leaders;
 pub mod palette;
 pub mod placement;
 pub mod png;
+mod polling;
 pub mod scale;
 pub mod svg;
 pub mod text;
