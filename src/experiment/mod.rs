@@ -5,6 +5,7 @@ pub mod ages;
 pub mod explain;
 mod leads;
 pub mod replay;
+mod request_facts;
 pub mod samples;
 pub mod single;
 pub mod statistics;

@@ -14,6 +14,7 @@ pub mod placement;
 pub mod png;
 mod polling;
 pub mod scale;
+mod starts;
 pub mod svg;
 pub mod text;
 pub mod thin;

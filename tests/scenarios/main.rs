@@ -18,6 +18,7 @@ mod lost_replicaset;
 mod ml_training;
 mod node_sampling;
 mod operator_500;
+mod polling;
 mod preemption;
 mod quickstart;
 mod requeue_forever;

@@ -155,7 +155,7 @@ impl Agents {
         let entity = Object::Pod(pod.clone()).key().stable_hash();
         let span = draw_span(ctx.draws, &self.settings.agent.start, START, entity, row as u64);
         let key = Object::Pod(pod.clone()).key();
-        let seen = ctx.out.record(Action::Admit, Some(key), "the agent sees it");
+        let seen = ctx.out.record(Action::Decide, Some(key), "the agent sees it");
         ctx.out.set_cause(seen);
         self.step_at(Step { row, pod: pod.clone(), running_since: None }, ctx.now + span, ctx);
     }
