@@ -57,7 +57,10 @@ fn chart(data: &[ChartData], lines: &[Line], y_label: &str) -> Chart {
 mod tests {
     use super::*;
 
-    fn run(series: &[(&str, &[(&str, &str)], f64)]) -> ChartData {
+    /// A metric, its labels, and the value that it has from 5 s on.
+    type Given = (&'static str, &'static [(&'static str, &'static str)], f64);
+
+    fn run(series: &[Given]) -> ChartData {
         let mut data = ChartData { length_s: 10.0, ..ChartData::default() };
         for (metric, labels, value) in series {
             data.series.insert(SeriesKey::new(metric, labels), vec![(0.0, 0.0), (5.0, *value)]);
@@ -81,7 +84,7 @@ mod tests {
     #[test]
     fn runs_without_clients_or_races_have_no_such_chart() {
         let quiet = run(&[("polling_conflicts_total", &[("by", "loop")], 0.0)]);
-        assert!(races("s", &[quiet.clone()]).panels.is_empty());
+        assert!(races("s", std::slice::from_ref(&quiet)).panels.is_empty());
         assert!(requests("s", &[quiet]).panels.is_empty());
     }
 }

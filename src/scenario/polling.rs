@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::diagnostic::Code;
 use super::distribution;
@@ -46,6 +46,32 @@ pub struct PollingEntry {
     pub settings: PollingSettings,
     /// CPU and memory of the pods that clients ask for.
     pub pod: Option<(String, String)>,
+}
+
+/// The defaults as a scenario would write them, by their path below `spec.polling`.
+pub(super) fn written_defaults() -> Vec<(&'static [&'static str], Value)> {
+    let usual = PollingSettings::default();
+    let task = usual.task.expect("tasks are fired by default");
+    let time = distribution::write;
+    let span = |span: Span| json!(span.to_string());
+    vec![
+        (&["task", "fires"], json!(true)),
+        (&["task", "takes"], time(&task.takes)),
+        (&["task", "dies"], json!(task.dies)),
+        (&["loop", "period"], span(usual.pass.period)),
+        (&["loop", "takes"], time(&usual.pass.takes)),
+        (&["assignment"], json!("overwrite")),
+        (&["noRoom"], json!("silent")),
+        (&["backoff", "initial"], span(BACKOFF.0)),
+        (&["backoff", "max"], span(BACKOFF.1)),
+        (&["agent", "period"], span(usual.agent.period)),
+        (&["agent", "offset"], time(&usual.agent.offset)),
+        (&["agent", "start"], time(&usual.agent.start)),
+        (&["agent", "report"], time(&usual.agent.report)),
+        (&["answer"], json!("saved")),
+        (&["workers"], json!(usual.server_workers)),
+        (&["timeout"], span(usual.request_timeout)),
+    ]
 }
 
 /// Reads `spec.polling`.
@@ -191,5 +217,20 @@ impl World<'_> {
             processes.push(process(AGENTS, PollingPart::Agents, Latency::ZERO));
         }
         processes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_the_defaults() {
+        let page = include_str!("../../docs/polling.md");
+        for (path, value) in written_defaults() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let row = format!("| `{}` | `{value}` |", path.join("."));
+            assert!(page.contains(&row), "{row}");
+        }
     }
 }
