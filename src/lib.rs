@@ -13,6 +13,7 @@ pub mod model;
 pub mod node;
 pub mod plant;
 pub mod plot;
+pub mod polling;
 pub mod probes;
 pub mod report;
 pub mod rules;

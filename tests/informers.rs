@@ -78,7 +78,7 @@ fn create(name: &str) -> CommandVerb {
         "spec": {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": {
             "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}},
     });
-    CommandVerb::Apply { objects: vec![Arc::new(object)] }
+    CommandVerb::Apply { objects: vec![Arc::new(object)], creates: false }
 }
 
 /// A world that is looked at and disturbed on its way.

@@ -26,6 +26,8 @@ pub struct ApiServer {
     /// It behaves as the API double of the whole-system recordings: a pod that goes at once goes in one write instead of
     /// two, and a write of the status leaves metadata as they are.
     pub is_recorded_double: bool,
+    /// A binding moves a pod that has a node already (`model.controlPlane: polling` without compare-and-set).
+    pub rebinds: bool,
 }
 
 /// A watch's next entry that its client will see.
@@ -54,6 +56,7 @@ impl ApiServer {
             kinds: Kinds::default(),
             pod_limit: None,
             is_recorded_double: false,
+            rebinds: false,
         }
     }
 

@@ -57,8 +57,8 @@ pub(super) fn deletion(pod: &Rc<Pod>, grace_seconds: Option<i64>, now: Time) -> 
 /// The pod bound to a node: nodeName and PodScheduled True in one write.
 ///
 /// # Errors
-/// 409 when it is bound already, terminating, gated, or another uid is meant.
-pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time) -> Result<Pod, ApiError> {
+/// 409 when it is bound already (unless `rebinds`), terminating, gated, or another uid is meant.
+pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time, rebinds: bool) -> Result<Pod, ApiError> {
     let name = &pod.meta.name;
     let conflict = |text: String| {
         Err(ApiError::new(
@@ -75,7 +75,7 @@ pub(super) fn bind(pod: &Rc<Pod>, uid: &Uid, node: &Name, now: Time) -> Result<P
     if pod.meta.is_deleting() {
         return conflict(format!("pod {name} is being deleted, cannot be assigned to a host"));
     }
-    if !pod.node_name.is_empty() {
+    if !pod.node_name.is_empty() && !rebinds {
         return conflict(format!("pod {name} is already assigned to node \"{}\"", pod.node_name));
     }
     if !pod.spec.scheduling_gates.is_empty() {

@@ -393,7 +393,7 @@ impl ApiServer {
         if node.is_empty() {
             return Err(ApiError::new(Reason::InternalError, "target.name: Required value"));
         }
-        let bound = pods::bind(pod, uid, node, writer.now)?;
+        let bound = pods::bind(pod, uid, node, writer.now, self.rebinds)?;
         let stored = self.etcd.put(bound.into(), writer.now, writer.cause);
         Ok(Answer::Done(stored.meta().resource_version))
     }

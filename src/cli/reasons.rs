@@ -9,6 +9,9 @@ use super::workloads::pod_status;
 /// Most reasons that are printed; what is left is counted.
 const SHOWN_MAX: usize = 20;
 
+/// What is said of a pod that nobody has said anything of.
+const NO_NODE: &str = "it has no node, and nobody has said why";
+
 /// A line for each reason with the pods it holds for; empty when every pod is ready or has done its work.
 pub fn render(objects: &[Value]) -> String {
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
@@ -67,8 +70,7 @@ fn reason(pod: &Value, objects: &[Value]) -> Option<String> {
     }
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
-        let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or("default-scheduler");
-        return Some(format!("{scheduler} has not looked at it"));
+        return Some(NO_NODE.to_string());
     }
     let is_node = |object: &&Value| object["kind"] == "Node" && object["metadata"]["name"] == node;
     let Some(object) = objects.iter().find(is_node) else {

@@ -6,6 +6,7 @@ pub mod explain;
 mod final_objects;
 mod leads;
 pub mod replay;
+mod request_facts;
 pub mod samples;
 pub mod single;
 pub mod statistics;

@@ -292,6 +292,7 @@ fn chart_data(plan: &Plan, world: &World, watcher: &mut Watcher<'_>, simulated: 
         series: watcher.take_series(plan.start_at + simulated),
         length_s: simulated.as_seconds(),
         zones: zones(plan, world),
+        starts_s: watcher.starts_s(),
         spans: spans.collect(),
         marks: marks.collect(),
     }

@@ -319,6 +319,7 @@ fn words(kpi: &str) -> &str {
         "staleness_seconds_mean" => "Mean staleness of caches",
         "staleness_seconds_max" => "Highest staleness of caches",
         "pods_created_total" => "Pods created",
+        "pods_started_total" => "Pods started",
         "pods_deleted_total" => "Pods deleted",
         "pods_unscheduled" => "Pods without a node at the end",
         "node_cpu_requested_max" => "Highest share of a node's CPU that is requested",
@@ -333,6 +334,12 @@ fn words(kpi: &str) -> &str {
         "leader_overlap_seconds" => "Time with two leaders",
         "leader_overlap_seconds_max" => "Longest time with two leaders",
         "leader_changes_total" => "Changes of leader",
+        "pod_requests_answered_total" => "Answered requests for pods",
+        "pod_requests_given_up_total" => "Requests for pods given up (503)",
+        "pod_request_seconds_p50" => "Answer to a request for a pod, median",
+        "pod_request_seconds_p99" => "Answer to a request for a pod, 99th percentile",
+        "double_assignments_total" => "Pods assigned twice",
+        "assignment_conflicts_total" => "Refused second assignments",
         other => other,
     }
 }

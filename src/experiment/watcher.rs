@@ -13,6 +13,7 @@ use crate::probes::sample_grid::SampleGrid;
 use crate::probes::world_view::WorldView;
 use crate::report::balance::CpuBalance;
 use crate::report::kpis::{KpiCollector, LeaderFacts, PodStart, RunFacts};
+use crate::sim::physical::{PULL_BEGINS, PULL_ENDS};
 use crate::sim::run::QUIET;
 use crate::sim::{Observer, World};
 use crate::trace::events_csv::EventsCsv;
@@ -22,6 +23,7 @@ use crate::trace::sink::{CsvSink, RecordSink};
 
 use super::ages::Ages;
 use super::leads::Leads;
+use super::request_facts;
 use super::samples::Samples;
 use super::single::Progress;
 
@@ -150,6 +152,7 @@ impl<'a> Watcher<'a> {
         let last_write = world.api().truth().last_write();
         // A timer far ahead that only looks (a progress deadline) does not make a cluster unsettled.
         let is_still = world.is_idle() && end - last_write >= QUIET;
+        let (pod_requests, races) = request_facts::facts(world);
         RunFacts {
             start: self.start,
             end,
@@ -165,7 +168,16 @@ impl<'a> Watcher<'a> {
             balance: balance(world),
             assumed_pods_max: self.assumed_pods_max,
             leaders: leader_facts(world, end),
+            pod_requests,
+            races,
         }
+    }
+
+    /// How long pods took from their creation until they were ready, without pulls of images, in seconds.
+    pub fn starts_s(&self) -> Vec<f64> {
+        let took =
+            |pod: &PodStart| pod.ready.map(|ready| (ready - pod.created - pod.pulled).max(Span::ZERO).as_seconds());
+        self.pods.values().filter_map(took).collect()
     }
 
     fn note_object(&mut self, record: &Record) {
@@ -191,9 +203,9 @@ impl<'a> Watcher<'a> {
     /// Pulling begins with the first container's pull and is over when the last is pulled.
     fn note_pull(&mut self, key: &Key, record: &Record) {
         let words = record.detail.to_string();
-        if words.starts_with("pulling") {
+        if words.starts_with(PULL_BEGINS) {
             self.pulls.entry(key.clone()).or_insert(record.time);
-        } else if words.starts_with("pulled")
+        } else if words.starts_with(PULL_ENDS)
             && let (Some(since), Some(pod)) = (self.pulls.swap_remove(key), self.pods.get_mut(key))
         {
             pod.pulled = pod.pulled + (record.time - since);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::wait::WaitFor;
 use crate::model::{Kind, Span};
 
 /// A parsed command line.
@@ -38,6 +39,17 @@ pub enum CommandVerb {
     Apply {
         /// Manifests.
         objects: Vec<Arc<Value>>,
+        /// What is there already is an error (`create`).
+        creates: bool,
+    },
+    /// `kubectl wait KIND/NAME --for=...`.
+    Wait {
+        /// What.
+        target: Target,
+        /// What for.
+        wanted: WaitFor,
+        /// For how long; zero looks once.
+        timeout: Span,
     },
     /// `kubectl patch KIND/NAME -p PATCH` (merge), `set image`, `rollout restart`: all are patches.
     Patch {

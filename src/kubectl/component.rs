@@ -22,6 +22,7 @@ use crate::rules::{codec, selector_text};
 
 use super::command::{Command, CommandVerb, DrainOptions, Target};
 use super::drain;
+use super::wait::{self, Seen, WaitFor};
 
 /// A token is the index of a command, and above these bits the number of its thread, 0 for the first.
 const THREAD_SHIFT: u32 = 32;
@@ -29,6 +30,8 @@ const THREAD_SHIFT: u32 = 32;
 const EVICTION_RETRY: Span = Span::from_seconds(5);
 /// Upstream: kubectl/pkg/cmd/drain/drain.go and pkg/drain/drain.go (`waitForDelete`), v1.36.
 const DELETION_POLL: Span = Span::from_seconds(1);
+/// How often a wait looks.
+const WAIT_POLL: Span = Span::from_milliseconds(500);
 
 /// kubectl with the commands of a scenario's timeline; a timer with an entry's index starts the entry. Each command is an
 /// invocation of its own and sends one request after the other, in each of its threads.
@@ -38,6 +41,8 @@ pub struct Kubectl {
     kinds: Kinds,
     /// By token: what is still to send, and what the answer under way is for.
     invocations: Map<u64, Invocation>,
+    /// Waits that were met, timed out, failed.
+    waits: [u64; 3],
 }
 
 /// A command that runs.
@@ -45,7 +50,7 @@ pub struct Kubectl {
 struct Invocation {
     to_send: VecDeque<(Request, Then)>,
     under_way: Option<Then>,
-    /// When a drain is given up.
+    /// When a drain or a wait is given up.
     deadline: Option<Time>,
 }
 
@@ -62,6 +67,8 @@ enum Then {
     EvictEach,
     /// The pod is being evicted: wait until it is gone.
     Evicted(Key, Uid),
+    /// See whether what was waited for has happened.
+    Awaited,
     /// The pod was looked for.
     LookedFor(Key, Uid),
     /// Nothing more.
@@ -71,11 +78,11 @@ enum Then {
 impl Kubectl {
     /// kubectl with these commands, in a cluster that serves these kinds.
     pub fn new(commands: Vec<Command>, kinds: Kinds) -> Kubectl {
-        Kubectl { commands, kinds, invocations: Map::default() }
+        Kubectl { commands, kinds, invocations: Map::default(), waits: [0; 3] }
     }
 
     fn begin(&mut self, index: u64, ctx: &mut Context<'_>) {
-        let mut to_send = VecDeque::new();
+        let (mut to_send, mut deadline) = (VecDeque::new(), None);
         let command = &self.commands[index as usize];
         match &command.verb {
             CommandVerb::Delete { target, .. } | CommandVerb::Patch { target, .. } if target.names.is_empty() => {
@@ -90,9 +97,14 @@ impl Kubectl {
             CommandVerb::Scale { target, replicas } => {
                 to_send.extend(keys_of(target).into_iter().map(|key| (Request::Get(key), Then::Scale(*replicas))));
             }
-            CommandVerb::Apply { objects } => {
+            CommandVerb::Wait { target, timeout, .. } => {
+                deadline = Some(ctx.now + *timeout);
+                to_send.extend(keys_of(target).into_iter().map(|key| (Request::Get(key), Then::Awaited)));
+            }
+            CommandVerb::Apply { objects, creates } => {
                 for value in objects {
                     match codec::decode_among(value, &self.kinds) {
+                        Ok(object) if *creates => to_send.push_back((Request::Create(object), Then::Nothing)),
                         Ok(object) => to_send.push_back((Request::Get(object.key()), Then::Apply(value.clone()))),
                         Err(problems) => {
                             let texts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
@@ -112,7 +124,7 @@ impl Kubectl {
                 }
             }
         }
-        self.invocations.insert(index, Invocation { to_send, ..Invocation::default() });
+        self.invocations.insert(index, Invocation { to_send, deadline, ..Invocation::default() });
         self.send_next(index, ctx);
     }
 
@@ -132,7 +144,8 @@ impl Kubectl {
     /// A thread of a drain goes on after a wait, or gives up.
     fn woken(&mut self, token: u64, ctx: &mut Context<'_>) {
         let Some(invocation) = self.invocations.get(&token) else { return };
-        if invocation.deadline.is_some_and(|deadline| deadline <= ctx.now) {
+        let is_wait = matches!(self.commands[command_of(token)].verb, CommandVerb::Wait { .. });
+        if !is_wait && invocation.deadline.is_some_and(|deadline| deadline <= ctx.now) {
             let given_up = self.invocations.swap_remove(&token).expect("just seen");
             let pod = given_up.to_send.front().map(|(request, _)| request.key()).expect("a thread waits to send");
             let text = format!("drain of pod {}/{}: global timeout reached", pod.namespace, pod.name);
@@ -159,6 +172,10 @@ impl Kubectl {
         if let CommandVerb::Drain { node, options } = &command.verb {
             let (node, options) = (node.clone(), options.clone());
             return self.drain_answered(token, (&node, &options), then, result, ctx);
+        }
+        if let CommandVerb::Wait { wanted, .. } = &command.verb {
+            let wanted = wanted.clone();
+            return self.wait_answered(token, &wanted, &result, ctx);
         }
         let verb = &command.verb;
         match (then, result) {
@@ -189,6 +206,40 @@ impl Kubectl {
             (_, Ok(_)) => {}
         }
         self.send_next(token, ctx);
+    }
+
+    /// DIVERGES: upstream has a watch of the object; here it is asked for again twice a second.
+    fn wait_answered(&mut self, token: u64, wanted: &WaitFor, result: &ApiResult, ctx: &mut Context<'_>) {
+        let command = &self.commands[command_of(token)];
+        let invocation = self.invocations.get_mut(&token).expect("the caller has seen it");
+        let is_over = invocation.deadline.is_some_and(|deadline| deadline <= ctx.now);
+        match wait::seen(wanted, result, codec::encode) {
+            Seen::Met => {
+                self.waits[0] += 1;
+                self.send_next(token, ctx);
+            }
+            Seen::NotYet if !is_over => {
+                let CommandVerb::Wait { target, .. } = &command.verb else { return };
+                let left = invocation.to_send.len();
+                let keys = keys_of(target);
+                let key = keys[keys.len() - left - 1].clone();
+                invocation.to_send.push_front((Request::Get(key), Then::Awaited));
+                let at = ctx.now + WAIT_POLL;
+                let at = invocation.deadline.map_or(at, |deadline| deadline.min(at));
+                ctx.out.set_timer(token, at, Nature::Work);
+            }
+            Seen::NotYet => {
+                self.waits[1] += 1;
+                complain(command, "timed out waiting for the condition".to_string(), ctx);
+                self.invocations.swap_remove(&token);
+            }
+            Seen::Hopeless => {
+                self.waits[2] += 1;
+                let why = result.as_ref().err().map_or(String::new(), |error| error.message.clone());
+                complain(command, format!("Error from server: {why}"), ctx);
+                self.invocations.swap_remove(&token);
+            }
+        }
     }
 
     fn drain_answered(
@@ -286,6 +337,7 @@ fn act(verb: &CommandVerb, key: Key) -> Request {
         CommandVerb::Scale { .. }
         | CommandVerb::Apply { .. }
         | CommandVerb::Cordon { .. }
+        | CommandVerb::Wait { .. }
         | CommandVerb::Drain { .. } => {
             unreachable!("only deletes and patches act on each object of a list")
         }
@@ -332,7 +384,7 @@ impl Component for Kubectl {
 
     fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
         match input {
-            Input::Timer { token } if token >> THREAD_SHIFT > 0 => self.woken(token, ctx),
+            Input::Timer { token } if self.invocations.contains_key(&token) => self.woken(token, ctx),
             Input::Timer { token } => self.begin(token, ctx),
             Input::Reply { token, result } => self.answered(token, result, ctx),
             Input::Start | Input::Delta(_) | Input::Container(_) | Input::Cancel => {}
@@ -343,7 +395,13 @@ impl Component for Kubectl {
         self.invocations.is_empty()
     }
 
-    fn metrics(&self, _now: Time, _sink: &mut dyn MetricSink) {}
+    fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
+        if self.commands.iter().any(|command| matches!(command.verb, CommandVerb::Wait { .. })) {
+            for (result, count) in ["met", "timed-out", "failed"].into_iter().zip(self.waits) {
+                sink.sample("kubesim_kubectl_waits_total", &[("result", result)], count as f64);
+            }
+        }
+    }
 
     fn boxed_clone(&self) -> Box<dyn Component> {
         Box::new(self.clone())

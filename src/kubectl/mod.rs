@@ -5,3 +5,4 @@ pub mod command;
 pub mod component;
 mod drain;
 pub mod parser;
+pub mod wait;

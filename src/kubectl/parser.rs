@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{Arguments, FlagSpec, split_words, switch, with_value};
 use super::command::{Command, CommandVerb, DrainOptions, Target};
+use super::wait;
 use crate::model::{Kind, Kinds, Span, Time};
 use crate::rules::{go_duration, selector_text, suggest, timestamp};
 
@@ -50,15 +51,14 @@ impl CommandError {
 /// What a command line gives.
 pub type Parsed<T> = Result<T, CommandError>;
 
-const VERBS: [&str; 10] =
-    ["delete", "scale", "apply", "create", "cordon", "uncordon", "drain", "patch", "set", "rollout"];
+const VERBS: [&str; 11] =
+    ["delete", "scale", "apply", "create", "cordon", "uncordon", "drain", "patch", "set", "rollout", "wait"];
 /// Commands that only look, or that we cannot carry out yet.
-const OTHER_VERBS: [(&str, &str); 13] = [
+const OTHER_VERBS: [(&str, &str); 12] = [
     ("get", "a timeline changes things; ask with `expect`, or with `kubesim get` after the run"),
     ("describe", "a timeline changes things; ask with `expect`, or with `kubesim describe` after the run"),
     ("logs", "containers write no logs here"),
     ("exec", "containers run no programs here"),
-    ("wait", "ask with `expect`"),
     ("taint", "not simulated yet; patch the node's spec.taints"),
     ("label", "not simulated yet; patch the object's metadata.labels"),
     ("annotate", "not simulated yet; patch the object's metadata.annotations"),
@@ -95,6 +95,7 @@ pub fn parse(line: &str, context: &Context<'_>) -> Result<Command, CommandError>
         "patch" => patch(words, context)?,
         "set" => set(words, context)?,
         "rollout" => rollout(words, context)?,
+        "wait" => wait(words, context)?,
         _ => return Err(unknown_verb(&name)),
     };
     Ok(Command { text: line.trim().to_string(), verb })
@@ -189,7 +190,25 @@ fn apply(verb: &str, words: Vec<String>, context: &Context<'_>) -> Parsed<Comman
     for file in files {
         objects.extend((context.read_file)(file)?);
     }
-    Ok(CommandVerb::Apply { objects })
+    Ok(CommandVerb::Apply { objects, creates: verb == "create" })
+}
+
+fn wait(words: Vec<String>, context: &Context<'_>) -> Parsed<CommandVerb> {
+    let flags = [NAMESPACE, with_value("--for", ""), with_value("--timeout", "")];
+    let arguments = Arguments::parse("wait", words, &flags)?;
+    let text = arguments.value("--for").ok_or_else(|| CommandError::new("--for=... must be given"))?;
+    let wanted = wait::parse(text)?;
+    let timeout = match arguments.value("--timeout") {
+        None => wait::DEFAULT_TIMEOUT,
+        Some(text) => {
+            let span = go_duration::parse(text).map(Span);
+            let span = span.map_err(|why| CommandError::new(format!("--timeout cannot be read: {why}")))?;
+            // Upstream: kubectl/pkg/cmd/wait/wait.go (`ToOptions`): below zero means a week.
+            if span < Span::ZERO { Span::from_seconds(7 * 24 * 3600) } else { span }
+        }
+    };
+    let (kind, names) = named(context, &arguments.words, "wait")?;
+    Ok(CommandVerb::Wait { target: target(&arguments, context, kind, names, None)?, wanted, timeout })
 }
 
 fn cordon(words: Vec<String>, unschedulable: bool) -> Parsed<CommandVerb> {
@@ -428,7 +447,11 @@ mod tests {
             Ok(CommandVerb::Scale { target: t, replicas }) => {
                 format!("scale {} {} {:?} {replicas}", t.kind, t.namespace, t.names)
             }
-            Ok(CommandVerb::Apply { objects }) => format!("apply {}", objects.len()),
+            Ok(CommandVerb::Apply { objects, creates: false }) => format!("apply {}", objects.len()),
+            Ok(CommandVerb::Apply { objects, creates: true }) => format!("create {}", objects.len()),
+            Ok(CommandVerb::Wait { target: t, wanted, timeout }) => {
+                format!("wait {} {:?} {wanted:?} {timeout}", t.kind, t.names)
+            }
             Ok(CommandVerb::Patch { target: t, patch, strategic }) => {
                 format!("patch {} {:?} {patch} {strategic}", t.kind, t.names)
             }
@@ -524,8 +547,27 @@ mod tests {
         check("rollout resume deploy web", r#"patch Deployment ["web"] {"spec":{"paused":null}} true"#);
         check("rollout restrat deploy web", "error: unknown command `rollout restrat` (did you mean `restart`?)");
         check("apply -f a.yaml", "apply 1");
+        check("create -f a.yaml", "create 1");
         check("create -f b.yaml", "error: no such file: b.yaml");
         check("apply", "error: -f FILE must be given");
+    }
+
+    #[test]
+    fn wait_takes_an_object_a_condition_and_a_time_out() {
+        check(
+            "wait pod/web --for=condition=Ready",
+            "wait Pod [\"web\"] Condition { condition: \"Ready\", status: \"true\" } 30s",
+        );
+        check(
+            "wait deploy/api --for=jsonpath='{.status.readyReplicas}'=3 --timeout=1m",
+            "wait Deployment [\"api\"] Field { path: [\"status\", \"readyReplicas\"], value: Some(\"3\") } 1m0s",
+        );
+        check("wait pod/web --for=delete --timeout=-1s", "wait Pod [\"web\"] Deleted 168h0m0s");
+        check("wait pod/web", "error: --for=... must be given");
+        check(
+            "wait pod/web --for=Running",
+            "error: unrecognized condition: \"Running\" (for example --for=condition=Ready, --for=jsonpath='{.status.phase}'=Running, --for=delete)",
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a chart shows, in plain data.
 
-/// A chart: panels below each other over one time axis.
+/// A chart: panels below each other over one axis of time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Chart {
     /// Title.
@@ -9,6 +9,8 @@ pub struct Chart {
     pub subtitle: String,
     /// Smaller text at the bottom: what is not shown.
     pub note: String,
+    /// What the horizontal axis shows, in seconds; empty for the time since the start.
+    pub x_label: String,
     /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
     /// Seconds that the time axis covers; longer when something shown is later.

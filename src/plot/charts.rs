@@ -10,6 +10,8 @@ use super::leaders::leaders;
 use super::optimism;
 use super::palette::MOST_SERIES;
 use super::placement::placement;
+use super::polling;
+use super::starts;
 use crate::model::Map;
 use crate::trace::metrics_csv::push_labels;
 use crate::trace::number::format_f64;
@@ -37,6 +39,10 @@ pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
 
 /// Pods whose containers run; label `node`.
 pub const RUNNING_PODS: &str = "kubelet_running_pods";
+/// Pods that the agents of the teaching orchestrator run.
+pub const POLLING_RUNNING_PODS: &str = "polling_running_pods";
+/// Pods without a node, as the loop of the teaching orchestrator sees them.
+pub const POLLING_PENDING_PODS: &str = "polling_pending_pods";
 /// Pods in the scheduler's queues; label `queue`.
 pub const PENDING_PODS: &str = "scheduler_pending_pods";
 
@@ -110,6 +116,8 @@ pub struct ChartData {
     pub series: Map<SeriesKey, Vec<(f64, f64)>>,
     /// The zones of nodes that have one.
     pub zones: Map<String, String>,
+    /// Of each pod that was created during the run and became ready: how long that took, without pulls of images.
+    pub starts_s: Vec<f64>,
     /// Faults.
     pub spans: Vec<FaultSpan>,
     /// What people did.
@@ -117,7 +125,8 @@ pub struct ChartData {
 }
 
 /// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `placement`, `queues`, `reconciles`,
-/// `leaders`, `assumed`, `rooms`, `staleness`.
+/// `leaders`, `assumed`, `rooms`, `races`, `requests`, `starts`,
+/// `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -129,16 +138,23 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("leaders", leaders(scenario, data)),
         ("assumed", optimism::assumed(scenario, data)),
         ("rooms", optimism::rooms(scenario, data)),
+        ("races", polling::races(scenario, data)),
+        ("requests", polling::requests(scenario, data)),
+        ("starts", starts::starts(scenario, data)),
         ("staleness", staleness(scenario, data)),
     ];
     let shown = charts.into_iter().filter(|(_, chart)| !chart.panels.is_empty());
     let length_s = data.iter().map(length_seconds).fold(0.0, f64::max);
-    let mut shown: Vec<_> = shown.map(|(name, chart)| (name, Chart { length_s, ..chart })).collect();
-    let changes = shown.iter().flat_map(|(_, chart)| &chart.panels).map(last_change);
+    let mut shown: Vec<_> = shown
+        .map(|(name, chart)| (name, if chart.x_label.is_empty() { Chart { length_s, ..chart } } else { chart }))
+        .collect();
+    let over_time = |chart: &Chart| chart.x_label.is_empty();
+    let changes =
+        shown.iter().filter(|(_, chart)| over_time(chart)).flat_map(|(_, chart)| &chart.panels).map(last_change);
     let last = changes.fold(0.0, f64::max);
     let end = (1.25 * last).ceil();
     if last > 0.0 && end < 0.5 * length_s {
-        for (_, chart) in shown.iter_mut().filter(|(_, chart)| chart.window.is_none()) {
+        for (_, chart) in shown.iter_mut().filter(|(_, chart)| chart.window.is_none() && over_time(chart)) {
             chart.window = Some((0.0, end));
             chart.subtitle +=
                 &format!("; nothing changes after {} s of {}", format_f64(last.ceil()), format_f64(length_s));
@@ -268,8 +284,13 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         .map(|key| key.label("queue"))
         .collect();
     let mut named: Vec<(String, Vec<Points>)> = Vec::new();
-    let running = data.iter().map(|run| total(run, &|key| key.metric == RUNNING_PODS)).collect();
+    let running = data
+        .iter()
+        .map(|run| total(run, &|key| [RUNNING_PODS, POLLING_RUNNING_PODS].contains(&key.metric.as_str())))
+        .collect();
     named.push(("running".to_string(), running));
+    let without_node = data.iter().map(|run| total(run, &|key| key.metric == POLLING_PENDING_PODS)).collect();
+    named.push(("without a node".to_string(), without_node));
     for queue in queues {
         let fits = |key: &SeriesKey| key.metric == PENDING_PODS && key.label("queue") == queue;
         named.push((format!("in the scheduler: {queue}"), data.iter().map(|run| total(run, &fits)).collect()));

@@ -93,7 +93,10 @@ fn are_unlike(lines: &[Series], length_s: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn run(variant: &str, nodes: &[(&str, &str, &[(f64, f64)])]) -> ChartData {
+    /// A node, its zone, and how many pods ran there when.
+    type Given<'a> = (&'a str, &'a str, &'a [(f64, f64)]);
+
+    fn run(variant: &str, nodes: &[Given<'_>]) -> ChartData {
         let mut data = ChartData { variant: variant.to_string(), length_s: 100.0, ..ChartData::default() };
         for (node, zone, points) in nodes {
             data.series.insert(SeriesKey::new(RUNNING_PODS, &[("node", node)]), points.to_vec());
@@ -132,7 +135,7 @@ mod tests {
         assert!(placement("x", &[two(&[(0.0, 2.0)])]).panels.is_empty());
         // Nine nodes are too many.
         let names: Vec<String> = (0..9).map(|n| format!("n{n}")).collect();
-        let many: Vec<(&str, &str, &[(f64, f64)])> =
+        let many: Vec<Given<'_>> =
             names.iter().map(|name| (name.as_str(), "", if name == "n0" { &[(0.0, 9.0)][..] } else { &[] })).collect();
         assert!(placement("x", &[run("", &many)]).panels.is_empty());
         assert!(!placement("x", &[run("", &many[..8])]).panels.is_empty());

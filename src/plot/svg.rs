@@ -59,7 +59,8 @@ pub fn draw(chart: &Chart) -> String {
         panel.draw(&mut canvas, top);
         top += panel.height();
     }
-    let time_label = format!("time since the start ({})", unit.symbol());
+    let what = if chart.x_label.is_empty() { "time since the start" } else { &chart.x_label };
+    let time_label = format!("{what} ({})", unit.symbol());
     canvas.text(&time_label, ((left + right) / 2, top), LABEL_SIZE, palette::INK, Align::Centre);
     draw_lines(&mut canvas, &note, top + TIME_LABEL_HEIGHT);
     canvas.finish();

@@ -174,6 +174,11 @@ pub const METRICS: &[Metric] = &[
         "How long ago the oldest change was committed that an informer's cache lacks.",
     ),
     metric(
+        "kubesim_kubectl_waits_total",
+        &["result"],
+        "Ends of `kubectl wait` in the timeline: `met`, `timed-out`, `failed`.",
+    ),
+    metric(
         "kubesim_node_requested_ratio_max",
         &["resource"],
         "The largest share of a node's allocatable that is asked for by pods which are bound to it and have not ended, over all nodes: `cpu`, `memory`, `pods`. Above 1 the same room was given twice.",
@@ -212,6 +217,91 @@ pub const METRICS: &[Metric] = &[
         "leader_election_master_status",
         &["name", "process"],
         "1 for a process that leads by the Lease `name`, else 0.",
+    ),
+    metric(
+        "polling_assignments_total",
+        &["by"],
+        "Assignments of pods to nodes by the teaching orchestrator: `tasks` or `loop`.",
+    ),
+    metric(
+        "polling_conflicts_total",
+        &["by"],
+        "Assignments that were refused because the pod had a node, with `assignment: compareAndSet`.",
+    ),
+    metric(
+        "polling_double_assignments_total",
+        &["by"],
+        "Assignments of pods that had a node already, with `assignment: overwrite`.",
+    ),
+    metric(
+        "polling_looks_total",
+        &[],
+        "How often agents asked for the pods of their nodes.",
+    ),
+    metric(
+        "polling_no_room_total",
+        &["by"],
+        "Attempts that found no node with room.",
+    ),
+    metric(
+        "polling_pending_pods",
+        &[],
+        "Pods without a node, as the loop sees them.",
+    ),
+    metric(
+        "polling_request_duration_seconds",
+        &["quantile"],
+        "Quantiles of the times of answered requests for pods, in whole milliseconds.",
+    ),
+    metric(
+        "polling_request_duration_seconds_count",
+        &[],
+        "Requests for pods that were answered.",
+    ),
+    metric(
+        "polling_request_duration_seconds_sum",
+        &[],
+        "The sum of their times.",
+    ),
+    metric(
+        "polling_requests_total",
+        &["code"],
+        "Requests for pods that have ended: `200` or `201`; `503` for clients that gave up; `500` when the pod could not be saved.",
+    ),
+    metric(
+        "polling_requests_waiting",
+        &[],
+        "Requests for pods that wait for a worker of the server.",
+    ),
+    metric(
+        "polling_running_pods",
+        &[],
+        "Pods whose containers run, as their agents know; a pod on two nodes counts twice.",
+    ),
+    metric(
+        "polling_started_total",
+        &[],
+        "Starts of pods by agents.",
+    ),
+    metric(
+        "polling_started_twice_total",
+        &[],
+        "Starts of pods that another node ran at that time.",
+    ),
+    metric(
+        "polling_stopped_total",
+        &[],
+        "Pods that agents stopped because they were assigned elsewhere or deleted.",
+    ),
+    metric(
+        "polling_tasks_died_total",
+        &[],
+        "Background tasks that died before they assigned anything.",
+    ),
+    metric(
+        "polling_workers_busy",
+        &[],
+        "Workers of the server that hold a request for a pod.",
     ),
     metric(
         "rest_client_requests_total",

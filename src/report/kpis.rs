@@ -41,6 +41,32 @@ pub struct RunFacts {
     pub assumed_pods_max: Option<u64>,
     /// Leaders of elections; `None` when nobody was elected.
     pub leaders: Option<LeaderFacts>,
+    /// Requests of clients for pods (`spec.polling.requests`).
+    pub pod_requests: Option<RequestFacts>,
+    /// Races of the teaching orchestrator for the nodes of pods.
+    pub races: Option<RaceFacts>,
+}
+
+/// What became of requests for pods.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RequestFacts {
+    /// Answered, and for how many the client gave up.
+    pub answered: f64,
+    /// See `answered`.
+    pub given_up: f64,
+    /// Median and 99th percentile of the time until the answer, whole milliseconds.
+    pub p50_seconds: Option<f64>,
+    /// See `p50_seconds`.
+    pub p99_seconds: Option<f64>,
+}
+
+/// How often a task and the loop both took a pod.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RaceFacts {
+    /// Assignments of pods that had a node.
+    pub double_assignments: f64,
+    /// Assignments that were refused for that.
+    pub conflicts: f64,
 }
 
 /// What became of the leaders of elections.
@@ -71,6 +97,13 @@ pub struct PodStart {
     pub ready: Option<Time>,
     /// How much of the time between was spent pulling its images.
     pub pulled: Span,
+}
+
+impl PodStart {
+    /// From its creation until it was ready, without `left_out`.
+    pub fn took(&self, left_out: Span) -> Option<Span> {
+        Some((self.ready? - self.created - left_out).max(Span::ZERO))
+    }
 }
 
 /// Gathers from the records what KPIs need.
@@ -170,6 +203,7 @@ impl KpiCollector {
         kpis.percentiles("pod_start_seconds", &facts.pods, |_| Span::ZERO);
         kpis.percentiles("pod_start_sli_seconds", &facts.pods, |pod| pod.pulled);
         kpis.count("pods_created_total", facts.pods.len() as u64);
+        kpis.count("pods_started_total", facts.pods.iter().filter(|pod| pod.ready.is_some()).count() as u64);
         kpis.count("pods_deleted_total", self.pods_removed);
         kpis.count("pods_unscheduled", facts.pods_unscheduled);
         let balance = facts.balance.as_ref();
@@ -188,6 +222,13 @@ impl KpiCollector {
         kpis.add("leader_overlap_seconds", leaders.map(|leaders| leaders.overlap.0.as_seconds()));
         kpis.add("leader_overlap_seconds_max", leaders.map(|leaders| leaders.overlap.1.as_seconds()));
         kpis.add("leader_changes_total", leaders.map(|leaders| leaders.changes as f64));
+        let requests = facts.pod_requests.as_ref();
+        kpis.add("pod_requests_answered_total", requests.map(|requests| requests.answered));
+        kpis.add("pod_requests_given_up_total", requests.map(|requests| requests.given_up));
+        kpis.add("pod_request_seconds_p50", requests.and_then(|requests| requests.p50_seconds));
+        kpis.add("pod_request_seconds_p99", requests.and_then(|requests| requests.p99_seconds));
+        kpis.add("double_assignments_total", facts.races.map(|races| races.double_assignments));
+        kpis.add("assignment_conflicts_total", facts.races.map(|races| races.conflicts));
         kpis.0
     }
 
@@ -200,7 +241,7 @@ impl KpiCollector {
 }
 
 /// The names of all KPIs, in the order of docs/kpis.md.
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 39] = [
     "convergence_seconds",
     "reconciles_total",
     "retries_total",
@@ -217,6 +258,7 @@ pub const NAMES: [&str; 32] = [
     "pod_start_sli_seconds_p90",
     "pod_start_sli_seconds_p99",
     "pods_created_total",
+    "pods_started_total",
     "pods_deleted_total",
     "pods_unscheduled",
     "node_cpu_requested_max",
@@ -233,6 +275,12 @@ pub const NAMES: [&str; 32] = [
     "leader_overlap_seconds",
     "leader_overlap_seconds_max",
     "leader_changes_total",
+    "pod_requests_answered_total",
+    "pod_requests_given_up_total",
+    "pod_request_seconds_p50",
+    "pod_request_seconds_p99",
+    "double_assignments_total",
+    "assignment_conflicts_total",
 ];
 
 struct Kpis(Map<String, Value>);
@@ -247,7 +295,7 @@ impl Kpis {
     }
 
     fn percentiles(&mut self, name: &str, pods: &[PodStart], left_out: impl Fn(&PodStart) -> Span) {
-        let starts = pods.iter().filter_map(|pod| Some((pod.ready? - pod.created - left_out(pod)).max(Span::ZERO).0));
+        let starts = pods.iter().filter_map(|pod| Some(pod.took(left_out(pod))?.0));
         let sample = Sample::new(starts.collect());
         for percent in [50, 90, 99] {
             self.add(&format!("{name}_p{percent}"), sample.percentile(percent).map(seconds));

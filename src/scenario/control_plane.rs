@@ -10,6 +10,7 @@ use super::file::ControlPlane;
 use super::flags::{FlagTable, Reader};
 use super::load::Input;
 use super::manifests::Manifest;
+use super::polling::ControlPlaneModel;
 use super::replicas::Replicas;
 use super::resolve::World;
 use super::settings::{Said, Settings};
@@ -197,6 +198,19 @@ impl World<'_> {
         })
     }
 
+    fn scheduler(&self, settings: &AllSettings) -> ComponentPlan {
+        ComponentPlan::Scheduler(SchedulerPlan {
+            cycle: cycle_time(&self.file.control_plane),
+            percentage_of_nodes_to_score: settings.scheduler.percentage_of_nodes_to_score.unwrap_or(0),
+            pod_initial_backoff: settings.scheduler.pod_initial_backoff.unwrap_or(defaults::POD_INITIAL_BACKOFF),
+            pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),
+            assume: self.file.model.assume,
+            ties: self.file.model.ties,
+            profiles: settings.scheduler.profiles.clone(),
+            explain: None,
+        })
+    }
+
     pub(super) fn processes(&self, settings: &AllSettings, gates: &ComponentGates) -> Vec<ProcessPlan> {
         let plane = &self.file.control_plane;
         let constant = |span: Span| Distribution::Constant(span.0);
@@ -227,16 +241,6 @@ impl World<'_> {
             )),
             ComponentPlan::GarbageCollector(queue(manager.gc_syncs, defaults::GC_SYNCS, &None)),
         ];
-        let scheduler = ComponentPlan::Scheduler(SchedulerPlan {
-            cycle: cycle_time(plane),
-            percentage_of_nodes_to_score: settings.scheduler.percentage_of_nodes_to_score.unwrap_or(0),
-            pod_initial_backoff: settings.scheduler.pod_initial_backoff.unwrap_or(defaults::POD_INITIAL_BACKOFF),
-            pod_max_backoff: settings.scheduler.pod_max_backoff.unwrap_or(defaults::POD_MAX_BACKOFF),
-            assume: self.file.model.assume,
-            ties: self.file.model.ties,
-            profiles: settings.scheduler.profiles.clone(),
-            explain: None,
-        });
         let kubelets = ComponentPlan::Kubelets(KubeletPlan {
             pleg_period: defaults::PLEG_PERIOD,
             heartbeat_period: defaults::HEARTBEAT_PERIOD,
@@ -252,7 +256,7 @@ impl World<'_> {
         };
         let scheduler = ProcessPlan {
             request_timeout: plane.scheduler_timeout,
-            ..process("kube-scheduler", vec![scheduler], scheduler_client, scheduler_client)
+            ..process("kube-scheduler", vec![self.scheduler(settings)], scheduler_client, scheduler_client)
         };
         // Upstream: cmd/kube-controller-manager/app/controllermanager.go lists after the election and exits without a
         // release unless its gate says so; cmd/kube-scheduler/app/{server.go, options/options.go} lists before it and
@@ -261,8 +265,10 @@ impl World<'_> {
         let scheduler_replicas = self.replicas(&plane.scheduler_replicas, FlagTable::Scheduler, settings);
         let releases = gates.controller_manager.is_on(Gate::ControllerManagerReleaseLeaderElectionLockOnExit);
         let mut processes = manager_replicas.processes(manager, (releases, CacheStart::OnElection));
-        processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
-        processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
+        if self.file.model.control_plane == ControlPlaneModel::Kubernetes {
+            processes.extend(scheduler_replicas.processes(scheduler, (true, CacheStart::AtOnce)));
+            processes.push(process("kubelet", vec![kubelets], kubelet_client, kubelet_client));
+        }
         processes.push(process("kubectl", vec![ComponentPlan::Kubectl], None, None));
         processes
     }

@@ -11,6 +11,7 @@ use super::faults::{self, FaultEntry};
 use super::flags::{FlagTable, Reader};
 use super::nodes::{self, NodeGroup};
 use super::operators::{self, OperatorEntry};
+use super::polling::{self, ControlPlaneModel, PollingEntry};
 use super::references::{self, ObjectRef};
 use super::replicas::{self, Replicas};
 use super::schema::shape::Special;
@@ -18,6 +19,7 @@ use super::settings::Settings;
 use super::yaml::Part;
 use crate::model::{Distribution, Span, Time};
 use crate::node::RejectedPods;
+use crate::polling::settings::Assignment;
 use crate::rules::timestamp;
 use crate::scheduler::ties::Ties;
 use crate::sim::plan::{KubernetesVersion, ModelOptions, ResyncDraw, ResyncModel};
@@ -60,6 +62,8 @@ pub struct ScenarioFile {
     pub expect: Vec<ExpectationEntry>,
     /// `spec.model`.
     pub model: Model,
+    /// `spec.polling`.
+    pub polling: PollingEntry,
 }
 
 /// `spec.controlPlane`.
@@ -141,6 +145,8 @@ pub struct Model {
     pub rejected_pods: RejectedPods,
     /// Which of several best nodes it takes.
     pub ties: Ties,
+    /// Who runs the pods.
+    pub control_plane: ControlPlaneModel,
 }
 
 impl Default for Model {
@@ -150,6 +156,7 @@ impl Default for Model {
             assume: true,
             rejected_pods: RejectedPods::default(),
             ties: Ties::default(),
+            control_plane: ControlPlaneModel::default(),
         }
     }
 }
@@ -208,6 +215,9 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     if let Some(fields) = spec.get("model").and_then(|entry| entry.fields()) {
         file.model = model(fields);
     }
+    file.polling = spec.get("polling").and_then(|entry| polling::read(&entry)).unwrap_or_default();
+    file.model.options.rebinds = file.model.control_plane == ControlPlaneModel::Polling
+        && file.polling.settings.assignment == Assignment::Overwrite;
     spec.finish();
 }
 
@@ -346,7 +356,9 @@ fn timeline_item(entry: &Entry<'_>) -> Option<TimelineItem> {
 
 fn model(mut fields: Fields<'_>) -> Model {
     let mut model = Model::default();
-    fields.later(&["autoscaler", "controlPlane"]);
+    fields.later(&["autoscaler"]);
+    let planes = [("kubernetes", ControlPlaneModel::Kubernetes), ("polling", ControlPlaneModel::Polling)];
+    model.control_plane = fields.get("controlPlane").and_then(|entry| entry.word(&planes)).unwrap_or_default();
     let resync = [("replay", ResyncModel::Replay), ("relist", ResyncModel::Relist)];
     model.options.resync = fields.get("resync").and_then(|entry| entry.word(&resync)).unwrap_or_default();
     let draw = [("perProcess", ResyncDraw::PerProcess), ("perController", ResyncDraw::PerController)];

@@ -40,6 +40,7 @@ pub mod nodes;
 mod operator_plans;
 mod operators;
 mod parallel;
+pub mod polling;
 pub mod references;
 mod replicas;
 #[cfg(test)]

@@ -86,7 +86,8 @@ pub fn read(entry: &Entry<'_>) -> Option<NodeGroup> {
     Some(group)
 }
 
-fn quantity(entry: &Entry<'_>) -> Option<String> {
+/// A quantity as Kubernetes writes it, not negative.
+pub(super) fn quantity(entry: &Entry<'_>) -> Option<String> {
     entry.is_a(Special::Quantity);
     let text = entry.text_or_number()?;
     match Quantity::parse(&text) {

@@ -3,6 +3,7 @@
 use super::diagnostic::Code;
 use super::entry::Entry;
 use super::known::Known;
+use super::polling;
 use super::schema::shape::Special;
 use crate::model::{Kind, Kinds};
 use crate::rules::reference::{self, NoReference};
@@ -77,6 +78,9 @@ pub const PROCESSES: &[(&str, &[Watcher])] = &[
     ),
     ("kube-scheduler", &[("scheduler", &[Kind::Pod, Kind::Node])]),
     ("kubelet", &[("kubelet", &[Kind::Pod, Kind::Node])]),
+    (polling::TASKS, &[("tasks", &[Kind::Pod, Kind::Node])]),
+    (polling::SCHEDULER, &[("loop", &[Kind::Pod, Kind::Node])]),
+    (polling::AGENTS, &[("agent", &[Kind::Node])]),
 ];
 
 /// The kinds that a process, or one component of it, watches.

@@ -61,6 +61,10 @@ impl World<'_> {
         for item in &file.timeline {
             self.check_time(&item.path, "at", item.at, last);
         }
+        let polling = self.polling_processes();
+        let process_latency = polling.iter().map(|(plan, latency)| (plan.name.clone(), latency.clone())).collect();
+        let built_in = self.processes(&settings, &gates).into_iter().chain(polling.into_iter().map(|(plan, _)| plan));
+        let processes = built_in.chain(self.operator_processes(&known)).collect();
         Plan {
             name: file.name.clone().unwrap_or_else(|| self.input.default_name.clone()),
             variant: variant.to_string(),
@@ -73,12 +77,12 @@ impl World<'_> {
             kinds: self.input.known.kinds.clone(),
             objects,
             latency: file.control_plane.api_server.latency(),
-            process_latency: Vec::new(),
+            process_latency,
             api_server: file
                 .control_plane
                 .api_server
                 .settings(&settings.api_server, self.replica_count(FlagTable::ApiServer)),
-            processes: self.processes(&settings, &gates).into_iter().chain(self.operator_processes(&known)).collect(),
+            processes,
             containers: self.containers(&known),
             timeline,
             faults: self.faults(last, &mut notices),

@@ -13,6 +13,7 @@ use super::flags::FlagTable;
 use super::load::Overrides;
 use super::manifests::{Manifest, Other};
 use super::nodes::NodeGroup;
+use super::polling;
 use super::set;
 use super::yaml::Document;
 use super::{defaults, distribution};
@@ -24,7 +25,7 @@ use crate::rules::yaml_text::{self, Remarks};
 pub const FILE_NAME: &str = "scenario.yaml";
 
 /// Fields of `spec` in the order in which they are shown; others follow.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "kubernetesVersion",
     "startAt",
     "seed",
@@ -40,6 +41,7 @@ const FIELDS: [&str; 17] = [
     "faults",
     "expect",
     "model",
+    "polling",
     "variants",
     "sweep",
 ];
@@ -257,7 +259,9 @@ impl Filler {
             self.fill(model, path, "assume", json!(true));
             self.fill(model, path, "rejectedPods", json!("failed"));
             self.fill(model, path, "ties", json!("random"));
+            self.fill(model, path, "controlPlane", json!("kubernetes"));
         }
+        self.polling(&mut given);
         for list in ["timeline", "faults", "expect"] {
             self.fill(&mut given, spec, list, json!([]));
         }
@@ -270,6 +274,26 @@ impl Filler {
         }
         ordered.extend(given);
         ordered
+    }
+
+    /// The settings of the teaching orchestrator, where it runs or some of them are given.
+    fn polling(&mut self, spec: &mut Map<String, Value>) {
+        let runs = spec.get("model").is_some_and(|model| model["controlPlane"] == "polling");
+        if !runs && spec.get("polling").is_none_or(Value::is_null) {
+            return;
+        }
+        let Some(polling) = Filler::mapping(spec, "polling") else { return };
+        for (path, value) in polling::written_defaults() {
+            match path {
+                [key] => self.fill(polling, &["spec", "polling"], key, value),
+                [group, key] => {
+                    if let Some(fields) = Filler::mapping(polling, group) {
+                        self.fill(fields, &["spec", "polling", group], key, value);
+                    }
+                }
+                _ => unreachable!("settings lie at most two levels deep"),
+            }
+        }
     }
 
     /// What the command line says instead of the files, in variants too.

@@ -200,7 +200,7 @@ fn includes_and_applied_files_are_read_beside_the_scenario() {
     let loaded = folder.load("s.yaml", &Overrides::default()).unwrap_or_else(|problems| panic!("{problems}"));
     let names: Vec<_> = loaded.plans[0].objects.iter().map(|object| object["metadata"]["name"].clone()).collect();
     assert_eq!(names, ["default", "big", "p"]);
-    let CommandVerb::Apply { objects } = &loaded.plans[0].timeline[0].command.verb else { panic!("an apply") };
+    let CommandVerb::Apply { objects, .. } = &loaded.plans[0].timeline[0].command.verb else { panic!("an apply") };
     assert_eq!(objects[0]["metadata"], json!({"name": "d", "namespace": "default"}));
     let outside = format!("{HEAD}  include: [../x.yaml, none.yaml]\n  timeline: [{{at: 1m, kubectl: apply -f /x}}]\n");
     let folder = Folder::new("outside", &[("s.yaml", &outside)]);

@@ -124,7 +124,7 @@ impl World<'_> {
     /// What the commands apply, in their order; not what is of a kind that is not simulated.
     pub(super) fn applied_objects<'a>(&self, commands: &'a [(String, TimelineEntry)]) -> Vec<Applied<'a>> {
         let objects = commands.iter().flat_map(|(_, entry)| match &entry.command.verb {
-            CommandVerb::Apply { objects } => objects.as_slice(),
+            CommandVerb::Apply { objects, .. } => objects.as_slice(),
             _ => &[],
         });
         objects.filter_map(|value| Some((object_of(value, &self.input.known.kinds)?, value.as_ref()))).collect()
@@ -136,6 +136,7 @@ impl World<'_> {
             let targets = match &entry.command.verb {
                 CommandVerb::Delete { target, .. }
                 | CommandVerb::Scale { target, .. }
+                | CommandVerb::Wait { target, .. }
                 | CommandVerb::Patch { target, .. } => named(target),
                 CommandVerb::Cordon { node, .. } | CommandVerb::Drain { node, .. } => {
                     vec![ObjectRef { kind: Kind::Node, namespace: String::new(), name: node.clone() }]

@@ -325,6 +325,7 @@ fn assert_same(expected: &Result<ScheduleResult, ScheduleError>, got: &Result<Sc
 }
 
 /// 2,000 steps, or `KUBESIM_TWIN_STEPS` many.
+#[allow(clippy::disallowed_methods, reason = "more steps are a matter of who runs the test")]
 #[test]
 fn remembering_changes_no_decision() {
     let given = std::env::var("KUBESIM_TWIN_STEPS").ok();

@@ -42,7 +42,8 @@ impl Ties {
 /// The node with the highest total, or one of several.
 pub fn choose(scores: &Scores, snapshot: &Snapshot<'_>, tie: Tie) -> NodeIndex {
     let highest = scores.totals.iter().copied().max().expect("several nodes were scored");
-    let mut best = scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| **total == highest).map(|(node, _)| *node);
+    let mut best =
+        scores.nodes.iter().zip(&scores.totals).filter(|(_, total)| **total == highest).map(|(node, _)| *node);
     let chosen = match tie {
         Tie::ByName => best.min_by_key(|node| snapshot.name(*node)),
         Tie::Drawn(bits) => {

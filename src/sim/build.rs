@@ -16,9 +16,14 @@ use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
 use crate::engine::draws::KeyedDraws;
 use crate::kubectl::component::Kubectl;
-use crate::model::{Action, Cause, Gate, Key, Kind, Map, Meta, Name, Namespace, Object, RecordId, Request, Time};
+use crate::model::{
+    Action, Cause, Gate, Key, Kind, Kinds, Map, Meta, Name, Namespace, Object, RecordId, Request, Time,
+};
 use crate::node::{self, Kubelets};
 use crate::plant::Plant;
+use crate::polling::agents::component::Agents;
+use crate::polling::assignment::component::{Assigner, Role};
+use crate::polling::front::component::Front;
 use crate::rules::admission::NodeRegistration;
 use crate::rules::codec;
 use crate::scheduler::component::{Scheduler, SchedulerSettings};
@@ -31,7 +36,7 @@ use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::{Double, KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
-use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, SchedulerPlan};
+use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, PollingPart, PollingPlan, SchedulerPlan};
 use super::resyncs::Onlooker;
 use super::servers::Servers;
 use super::world::{Counters, Requests, World, WorldDraws};
@@ -49,6 +54,7 @@ impl World {
         api.kinds = plan.kinds.clone();
         api.pod_limit = plan.admission_limit.map(|limit| (limit.pods, plan.start_at + limit.until));
         api.is_recorded_double = plan.transport.is_some();
+        api.rebinds = plan.model.rebinds;
         let last_expectation = super::plan::last_bound(&plan);
         let mut world = World {
             calendar: Calendar::new(plan.start_at),
@@ -205,10 +211,25 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
             Box::new(QueueController::new(Arrivals::new(arrivals), arrivals.queue.clone(), now))
         }
         ComponentPlan::Onlooker(queue) => Box::new(QueueController::new(Onlooker, queue.clone(), now)),
+        ComponentPlan::Polling(polling) => build_polling(polling, &plan.kinds),
         ComponentPlan::PodDouble(double) => Box::new(Double(PodDouble::new(double.clone()))),
         ComponentPlan::KubeletDouble(double) => Box::new(Double(KubeletDouble::new(double.clone()))),
         ComponentPlan::OwnerDouble => Box::new(Double(OwnerDouble::new())),
         ComponentPlan::UserDouble(actions) => Box::new(Double(UserDouble::new(plan.start_at, actions.clone()))),
+    }
+}
+
+/// A part of the teaching orchestrator.
+fn build_polling(polling: &PollingPlan, kinds: &Kinds) -> Box<dyn Component> {
+    let settings = polling.settings.clone();
+    match &polling.part {
+        PollingPart::Tasks => Box::new(Assigner::new(settings, Role::Tasks)),
+        PollingPart::Loop => Box::new(Assigner::new(settings, Role::Loop)),
+        PollingPart::Agents => Box::new(Agents::new(settings)),
+        PollingPart::Front { template, tells } => {
+            let decoded = template.as_ref().and_then(|template| codec::decode_among(template, kinds).ok());
+            Box::new(Front::new(settings, decoded.as_ref().and_then(Object::as_pod).cloned(), *tells))
+        }
     }
 }
 

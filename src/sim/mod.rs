@@ -24,7 +24,7 @@ pub mod leadership;
 mod lifecycle;
 pub mod lockstep;
 pub mod observer;
-mod physical;
+pub mod physical;
 pub mod plan;
 mod reconnect;
 mod reflect;

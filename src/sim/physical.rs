@@ -10,6 +10,11 @@ use super::event::{ComponentIndex, ContainerEvent, Event, ProcessIndex};
 use super::plan::ContainerRule;
 use super::world::World;
 
+/// How the record of a pull that begins starts.
+pub const PULL_BEGINS: &str = "is pulling the image of container";
+/// How the record of its end starts.
+pub const PULL_ENDS: &str = "pulled the image of container";
+
 /// A step of a container that a kubelet asks for.
 pub(super) struct Asked {
     /// What a notice will repeat.
@@ -22,7 +27,7 @@ pub(super) struct Asked {
 
 fn begin_words(step: ContainerStep) -> Option<&'static str> {
     match step {
-        ContainerStep::Pull => Some("is pulling the image of container"),
+        ContainerStep::Pull => Some(PULL_BEGINS),
         ContainerStep::Start => Some("is starting container"),
         ContainerStep::Stop { .. } => Some("is stopping container"),
         ContainerStep::Ready | ContainerStep::Complete => None,
@@ -31,7 +36,7 @@ fn begin_words(step: ContainerStep) -> Option<&'static str> {
 
 fn end_words(step: ContainerStep) -> &'static str {
     match step {
-        ContainerStep::Pull => "pulled the image of container",
+        ContainerStep::Pull => PULL_ENDS,
         ContainerStep::Start => "started container",
         ContainerStep::Ready => "made ready container",
         ContainerStep::Stop { .. } => "stopped container",

@@ -29,6 +29,7 @@ use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
 use crate::model::{ComponentGates, Gate, Gates, Kind, Kinds, Span, Time};
 use crate::node::RejectedPods;
+pub use crate::polling::Settings as PollingSettings;
 use crate::scheduler::cycle_time::CycleTime;
 use crate::scheduler::framework::ProfileConfig;
 use crate::scheduler::ties::Ties;
@@ -303,6 +304,8 @@ pub enum ComponentPlan {
     Kubectl,
     /// Scheduler and kubelet double of the controller recordings.
     PodDouble(PodDoublePlan),
+    /// A part of the teaching orchestrator that polls.
+    Polling(PollingPlan),
     /// Kubelets of the whole-system recordings.
     KubeletDouble(KubeletDoublePlan),
     /// Garbage collector of the whole-system recordings.
@@ -313,6 +316,33 @@ pub enum ComponentPlan {
     Arrivals(ArrivalsPlan),
     /// A controller double that looks at every object and does nothing (measurements only).
     Onlooker(QueuePlan),
+}
+
+/// A part of the teaching orchestrator.
+#[derive(Clone, Debug)]
+pub struct PollingPlan {
+    /// Which.
+    pub part: PollingPart,
+    /// Settings of the whole.
+    pub settings: Arc<PollingSettings>,
+}
+
+/// The parts of the teaching orchestrator.
+#[derive(Clone, Debug)]
+pub enum PollingPart {
+    /// Clients and the server's workers.
+    Front {
+        /// The pod that clients ask for.
+        template: Option<Arc<Value>>,
+        /// Whether the server tells of new pods by Events.
+        tells: bool,
+    },
+    /// The background tasks.
+    Tasks,
+    /// The loop over pending pods.
+    Loop,
+    /// The agents of all nodes.
+    Agents,
 }
 
 /// A controller double whose keys come by themselves, see `sim::arrivals`.
@@ -533,6 +563,8 @@ pub struct ModelOptions {
     pub resync_draw: ResyncDraw,
     /// How streams behave.
     pub streams: StreamModel,
+    /// A binding moves a pod that has a node already: the teaching orchestrator without compare-and-set.
+    pub rebinds: bool,
 }
 
 /// What a resync does.

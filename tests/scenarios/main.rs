@@ -20,6 +20,7 @@ mod ml_training;
 mod node_sampling;
 mod operator_500;
 mod optimistic_assume;
+mod polling;
 mod preemption;
 mod quickstart;
 mod requeue_forever;

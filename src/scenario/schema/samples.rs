@@ -156,7 +156,18 @@ spec:
   - {always: "true"}
   - {never: "false"}
   - {eventually: "true"}
-  model: {resync: relist, resyncDraw: perController, assume: false, rejectedPods: pending, ties: name}
+  model: {resync: relist, resyncDraw: perController, assume: false, rejectedPods: pending, ties: name, controlPlane: polling}
+  polling:
+    task: {fires: true, takes: 98ms, dies: 0.1}
+    loop: {period: 2s, takes: 98ms}
+    assignment: compareAndSet
+    noRoom: told
+    backoff: {initial: 1s, max: 1m}
+    agent: {period: 3s, offset: 0s, start: 500ms, report: 100ms}
+    answer: running
+    workers: 10
+    timeout: 30s
+    requests: {rate: 5, count: 100, arrivals: regular, cpu: 100m, memory: 64Mi}
   variants:
   - {name: relist, set: {spec.model.resync: relist}}
   sweep:

@@ -1,0 +1,211 @@
+//! Requests for pods over time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::latencies::Latencies;
+use crate::component::{Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec};
+use crate::engine::calendar::Nature;
+use crate::engine::sampling::sample;
+use crate::model::{
+    Action, ApiResult, Distribution, EventType, Kind, Map, Name, Object, Pod, PodPhase, Request, Span, Time, Uid,
+};
+use crate::polling::settings::{AnswerAt, RequestSettings, Settings};
+
+/// Times between two requests.
+const BETWEEN: Purpose = Purpose("polling-requests");
+
+/// Timer: the next request comes.
+const ARRIVAL: u64 = 0;
+/// Request n has tokens [`FIRST`] + 2 n (its create) and one more (its client's time-out).
+const FIRST: u64 = 2;
+
+/// Clients, and the workers that serve them.
+#[derive(Clone, Debug)]
+pub struct Front {
+    settings: Arc<Settings>,
+    /// What clients ask for, without a name.
+    template: Option<Rc<Pod>>,
+    /// Whether new pods are told of by Events.
+    tells: bool,
+    came: u64,
+    /// Requests that wait for a worker.
+    queue: VecDeque<u64>,
+    open: BTreeMap<u64, Open>,
+    /// Requests whose pods are saved and must run, by the pod.
+    promised: Map<Uid, u64>,
+    busy: u32,
+    answered: Latencies,
+    given_up: u64,
+    failed: u64,
+}
+
+/// A request that is not answered.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    came_at: Time,
+    has_worker: bool,
+}
+
+impl Front {
+    /// A server whose clients ask for copies of `template`.
+    pub fn new(settings: Arc<Settings>, template: Option<Rc<Pod>>, tells: bool) -> Front {
+        Front {
+            settings,
+            template,
+            tells,
+            came: 0,
+            queue: VecDeque::new(),
+            open: BTreeMap::new(),
+            promised: Map::default(),
+            busy: 0,
+            answered: Latencies::default(),
+            given_up: 0,
+            failed: 0,
+        }
+    }
+
+    fn requests(&self) -> Option<&RequestSettings> {
+        self.settings.requests.as_ref()
+    }
+
+    /// Sets the timer of the next request, if there is one.
+    fn expect_next(&self, ctx: &mut Context<'_>) {
+        let Some(requests) = self.requests().filter(|requests| self.came < requests.count) else { return };
+        let mean_ns = (1e9 / requests.rate) as i64;
+        let between = match requests.is_poisson {
+            true => sample(&Distribution::Exponential { mean_ns }, ctx.draws.bits(BETWEEN, 0, self.came), self.came),
+            false => Span(mean_ns),
+        };
+        ctx.out.set_timer(ARRIVAL, ctx.now + between, Nature::Work);
+    }
+
+    fn arrive(&mut self, ctx: &mut Context<'_>) {
+        let number = self.came;
+        self.came += 1;
+        let came = ctx.out.record(Action::Load, None, format!("request {number} for a pod"));
+        ctx.out.set_cause(came);
+        self.open.insert(number, Open { came_at: ctx.now, has_worker: false });
+        self.queue.push_back(number);
+        ctx.out.set_timer(FIRST + 2 * number + 1, ctx.now + self.settings.request_timeout, Nature::Work);
+        self.serve(ctx);
+        self.expect_next(ctx);
+    }
+
+    /// Gives free workers the requests that wait.
+    fn serve(&mut self, ctx: &mut Context<'_>) {
+        while self.busy < self.settings.server_workers {
+            let (Some(number), Some(template)) = (self.queue.pop_front(), &self.template) else { return };
+            let Some(open) = self.open.get_mut(&number) else { continue };
+            open.has_worker = true;
+            self.busy += 1;
+            let mut pod = (**template).clone();
+            pod.meta.name = Name::from(format!("request-{number:06}"));
+            ctx.out.request(Request::Create(pod.into()), FIRST + 2 * number);
+        }
+    }
+
+    fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
+        let number = (token - FIRST) / 2;
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.failed += u64::from(self.open.contains_key(&number));
+                return self.close(number, ctx);
+            }
+        };
+        match (self.settings.answer, answer.object().and_then(Object::as_pod)) {
+            (AnswerAt::Running, Some(pod)) if self.open.contains_key(&number) => {
+                self.promised.insert(pod.meta.uid.clone(), number);
+            }
+            _ => self.answer(number, ctx),
+        }
+    }
+
+    /// The client has its answer.
+    fn answer(&mut self, number: u64, ctx: &mut Context<'_>) {
+        if let Some(open) = self.open.get(&number) {
+            self.answered.add(ctx.now - open.came_at);
+        }
+        self.close(number, ctx);
+    }
+
+    /// The client has given up; its worker sees that at once.
+    fn give_up(&mut self, number: u64, ctx: &mut Context<'_>) {
+        if self.open.contains_key(&number) {
+            self.given_up += 1;
+            self.promised.retain(|_, other| *other != number);
+            self.close(number, ctx);
+        }
+    }
+
+    fn close(&mut self, number: u64, ctx: &mut Context<'_>) {
+        let Some(open) = self.open.remove(&number) else { return };
+        ctx.out.clear_timer(FIRST + 2 * number + 1);
+        if open.has_worker {
+            self.busy -= 1;
+        }
+        self.serve(ctx);
+    }
+
+    fn on_delta(&mut self, delta: &Delta, ctx: &mut Context<'_>) {
+        let Object::Pod(pod) = delta.change.object() else { return };
+        if self.tells && matches!(delta.change, Change::Added(_)) && !delta.is_initial {
+            ctx.out.event(&Object::Pod(pod.clone()), EventType::Normal, "Created", "Pod is created".to_string());
+        }
+        if pod.status.phase == PodPhase::Running
+            && let Some(number) = self.promised.swap_remove(&pod.meta.uid)
+        {
+            self.answer(number, ctx);
+        }
+    }
+}
+
+impl Component for Front {
+    fn name(&self) -> &'static str {
+        "front"
+    }
+
+    fn watches(&self) -> Vec<WatchSpec> {
+        vec![WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(Kind::Pod) }]
+    }
+
+    fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
+        match input {
+            Input::Start => self.expect_next(ctx),
+            Input::Delta(delta) => self.on_delta(&delta, ctx),
+            Input::Timer { token: ARRIVAL } => self.arrive(ctx),
+            Input::Timer { token } => self.give_up((token - FIRST) / 2, ctx),
+            Input::Reply { token, result } => self.on_reply(token, result, ctx),
+            Input::Container(_) | Input::Cancel => {}
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.requests().is_none_or(|requests| self.came >= requests.count)
+    }
+
+    fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
+        if self.requests().is_none() {
+            return;
+        }
+        let good = if self.settings.answer == AnswerAt::Saved { "201" } else { "200" };
+        for (code, count) in [(good, self.answered.count()), ("503", self.given_up), ("500", self.failed)] {
+            sink.sample("polling_requests_total", &[("code", code)], count as f64);
+        }
+        sink.sample("polling_requests_waiting", &[], self.queue.len() as f64);
+        sink.sample("polling_workers_busy", &[], f64::from(self.busy));
+        for (label, share) in [("0.5", 0.5), ("0.99", 0.99)] {
+            if let Some(seconds) = self.answered.quantile(share) {
+                sink.sample("polling_request_duration_seconds", &[("quantile", label)], seconds);
+            }
+        }
+        sink.sample("polling_request_duration_seconds_sum", &[], self.answered.sum().as_seconds());
+        sink.sample("polling_request_duration_seconds_count", &[], self.answered.count() as f64);
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Component> {
+        Box::new(self.clone())
+    }
+}
