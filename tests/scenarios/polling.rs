@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::common::{plan, plan_of, plans, run, scenario};
 use super::failures;
-use kubesim::experiment::single::{self, NoProgress};
+use kubesim::experiment::single::{self, Keep, NoProgress};
 use kubesim::report::summary::Value;
 use kubesim::scenario::Overrides;
 use kubesim::sim::Plan;
@@ -18,7 +18,7 @@ fn with(name: &str, variant: &str, values: &[(&str, &str)]) -> Plan {
 }
 
 fn kpi(plan: Plan, name: &str) -> f64 {
-    let kpis = single::run(Arc::new(plan), 0, None, &NoProgress).unwrap().summary.kpis;
+    let kpis = single::run(Arc::new(plan), 0, None, Keep::WorthAWord, &NoProgress).unwrap().summary.kpis;
     let Value(value) = kpis[name];
     value.unwrap_or_else(|| panic!("{name} was not measured"))
 }
