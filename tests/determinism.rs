@@ -38,7 +38,10 @@ fn another_seed_is_another_run() {
     for plan in shipped() {
         let other = Plan { seed: plan.seed + 1, ..plan.clone() };
         let hash_of = |plan: &Plan| hash(&run(plan).records, plan.start_at);
-        assert_ne!(hash_of(&plan), hash_of(&other), "{}", label(&plan));
+        // All times of these are constant, and nobody makes names.
+        let has_no_luck = plan.processes.iter().all(|process| process.name != "kubelet")
+            && ["polling", "polling-lost-task", "polling-no-room"].contains(&plan.name.as_str());
+        assert_eq!(hash_of(&plan) == hash_of(&other), has_no_luck, "{}", label(&plan));
     }
 }
 

@@ -9,7 +9,8 @@ use crate::component::{Change, Component, Context, Delta, HandlerResync, Input, 
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::sample;
 use crate::model::{
-    Action, ApiResult, Distribution, EventType, Kind, Map, Name, Object, Pod, PodPhase, Request, Span, Time, Uid,
+    Action, ApiResult, Distribution, EventType, Kind, Map, Name, Object, Pod, PodPhase, RecordId, Request, Span, Time,
+    Uid,
 };
 use crate::polling::settings::{AnswerAt, RequestSettings, Settings};
 
@@ -84,6 +85,8 @@ impl Front {
     fn arrive(&mut self, ctx: &mut Context<'_>) {
         let number = self.came;
         self.came += 1;
+        // Nothing in the cluster is the cause of a client's wish.
+        ctx.out.set_cause(RecordId(0));
         let came = ctx.out.record(Action::Load, None, format!("request {number} for a pod"));
         ctx.out.set_cause(came);
         self.open.insert(number, Open { came_at: ctx.now, has_worker: false });
