@@ -459,3 +459,36 @@ fn settings_of_components_are_set_by_path() {
     let problems = load("set-sweep-wrong", &[&sweep], &long, "10").unwrap_err();
     assert!(problems.contains("no file is a KubeSchedulerConfiguration"), "{problems}");
 }
+
+#[test]
+fn the_time_of_a_scheduling_cycle_is_set_part_by_part() {
+    use crate::model::Distribution;
+    let load = |test: &str, spec: &str, set: &[(&str, &str)]| {
+        let folder = Folder::new(test, &[("s.yaml", &format!("{SCENARIO}{spec}"))]);
+        let set = set.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+        let loaded = folder.load("s.yaml", &Overrides { set, ..Overrides::default() });
+        loaded.map(|loaded| match &loaded.plans[0].processes[1].components[0] {
+            ComponentPlan::Scheduler(scheduler) => scheduler.cycle.clone(),
+            _ => panic!("a scheduler"),
+        })
+    };
+    let microseconds = Span::from_microseconds;
+    let usual = load("cycle-usual", "", &[]).unwrap();
+    assert_eq!(usual.base, Distribution::Constant(100_000));
+    assert_eq!((usual.per_node_filtered, usual.per_node_scored), (microseconds(1), microseconds(1)));
+    let part = "  controlPlane: {scheduler: {cycleTime: {base: {exponential: 2ms}, perNodeScored: 5us}}}\n";
+    let given = load("cycle-part", part, &[]).unwrap();
+    assert_eq!(given.base, Distribution::Exponential { mean_ns: 2_000_000 });
+    assert_eq!((given.per_node_filtered, given.per_node_scored), (microseconds(1), microseconds(5)));
+    let set =
+        [("controlPlane.scheduler.cycleTime.perNodeFiltered", "0s"), ("controlPlane.scheduler.cycleTime.base", "3ms")];
+    let given = load("cycle-set", "", &set).unwrap();
+    assert_eq!(given.base, Distribution::Constant(3_000_000));
+    assert_eq!((given.per_node_filtered, given.per_node_scored), (Span::ZERO, microseconds(1)));
+    for (test, wrong) in
+        [("cycle-typo", "perNode: 1us"), ("cycle-word", "perNodeScored: fast"), ("cycle-sign", "base: -1ms")]
+    {
+        let spec = format!("  controlPlane: {{scheduler: {{cycleTime: {{{wrong}}}}}}}\n");
+        assert!(load(test, &spec, &[]).is_err(), "{wrong}");
+    }
+}
