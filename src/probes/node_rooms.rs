@@ -8,8 +8,8 @@ use crate::plot::charts;
 use crate::rules::pod_requests;
 use crate::sim::World;
 
-/// What pods ask for of a node.
-type Asked = (Resources, i64);
+/// What pods ask for of a node, in the order of [`RESOURCES`].
+type Asked = [i64; 3];
 
 /// Gives the metrics of rooms.
 pub(super) fn collect(world: &World, sink: &mut dyn MetricSink) {
@@ -27,21 +27,26 @@ pub(super) fn collect(world: &World, sink: &mut dyn MetricSink) {
 const RESOURCES: [&str; 3] = ["cpu", "memory", "pods"];
 
 /// What pods that are bound and have not ended ask for, by node. A pod that its kubelet has yet to refuse is among them.
-fn asked_by_node<'a>(pods: impl Iterator<Item = &'a Rc<Pod>>) -> Map<Name, Asked> {
-    let mut asked: Map<Name, Asked> = Map::default();
-    // Pods of one template share their spec, and mostly follow each other.
-    let mut last: Option<(&Rc<PodSpec>, Resources)> = None;
+fn asked_by_node<'a>(pods: impl Iterator<Item = &'a Rc<Pod>>) -> Map<&'a Name, Asked> {
+    let mut asked: Map<&Name, Asked> = Map::default();
     for pod in pods.filter(|pod| !pod.node_name.is_empty() && !pod.is_terminal()) {
-        let requests = match last.take() {
-            Some((spec, requests)) if Rc::ptr_eq(spec, &pod.spec) => requests,
-            _ => pod_requests::requests(&pod.spec),
-        };
-        let (sum, count) = asked.entry(pod.node_name.clone()).or_default();
-        *sum = pod_requests::sum(sum, &requests);
-        *count += 1;
-        last = Some((&pod.spec, requests));
+        let sums = asked.entry(&pod.node_name).or_default();
+        for (sum, amount) in sums.iter_mut().zip(asked_by_pod(&pod.spec)) {
+            *sum = sum.saturating_add(amount);
+        }
     }
     asked
+}
+
+/// What a pod asks for. All pods are looked at for each sample, so the common case builds no [`Resources`].
+fn asked_by_pod(spec: &PodSpec) -> Asked {
+    let pair = |requests: &Resources| [requests.cpu_milli, requests.memory_bytes].map(Option::unwrap_or_default);
+    let is_plain = spec.init_containers.is_empty() && spec.pod_requests.is_none() && spec.overhead.is_none();
+    let [cpu, memory] = match spec.containers.as_slice() {
+        [only] if is_plain => pair(&only.requests),
+        _ => pair(&pod_requests::requests(spec)),
+    };
+    [cpu, memory, 1]
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -53,23 +58,19 @@ struct Rooms {
 }
 
 impl Rooms {
-    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, asked: &Map<Name, Asked>) -> Rooms {
+    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, asked: &Map<&Name, Asked>) -> Rooms {
         let mut rooms = Rooms::default();
         for node in nodes {
-            let Some((sum, count)) = asked.get(&node.meta.name) else { continue };
-            let allocatable = &node.allocatable;
-            let pairs = [
-                (sum.cpu_milli, allocatable.cpu_milli),
-                (sum.memory_bytes, allocatable.memory_bytes),
-                (Some(*count), allocatable.pods),
-            ];
-            let pairs = pairs.map(|(asked, there)| (asked.unwrap_or(0), there.unwrap_or(0)));
-            for (highest, (asked, there)) in rooms.highest.iter_mut().zip(pairs) {
+            let Some(asked) = asked.get(&node.meta.name) else { continue };
+            let Resources { cpu_milli, memory_bytes, pods, .. } = *node.allocatable;
+            let there = [cpu_milli, memory_bytes, pods].map(Option::unwrap_or_default);
+            let pairs = asked.iter().zip(there);
+            for (highest, (asked, there)) in rooms.highest.iter_mut().zip(pairs.clone()) {
                 if there > 0 {
-                    *highest = highest.max(asked as f64 / there as f64);
+                    *highest = highest.max(*asked as f64 / there as f64);
                 }
             }
-            rooms.oversold += u32::from(pairs.iter().any(|(asked, there)| asked > there));
+            rooms.oversold += u32::from(pairs.clone().any(|(asked, there)| *asked > there));
         }
         rooms
     }
