@@ -1,12 +1,16 @@
 //! bind-race.yaml: a room for two pods, a binding that fails, a node that is gone.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::common::{plan, plans, run, scenario};
 use super::failures;
-use kubesim::model::{Action, Key, Kind};
+use kubesim::model::{Action, Key, Kind, Time};
 use kubesim::node::RejectedPods;
 use kubesim::scenario::Overrides;
-use kubesim::sim::Plan;
+use kubesim::sim::invariants::Invariants;
 use kubesim::sim::plan::ComponentPlan;
+use kubesim::sim::{Observer, Plan, World};
 
 fn with(variant: &str, path: &str, value: &str) -> Plan {
     let overrides = Overrides { set: vec![(path.to_string(), value.to_string())], ..Overrides::default() };
@@ -80,4 +84,40 @@ fn a_pod_bound_to_a_node_that_is_gone_is_nobodys() {
         ran.records.iter().find(|record| record.action == action && record.key.as_ref() == Some(key)).unwrap().time
     };
     assert!(at(Action::Delete, &node) < at(Action::Bind, &key));
+}
+
+#[test]
+fn no_bound_pod_is_moved_and_no_node_runs_more_than_it_can() {
+    for variant in ["base", "textbook", "one-wins", "bind-fails", "node-gone"] {
+        let plan = plan("bind-race", variant);
+        let is_given_back = variant == "textbook";
+        let mut world = World::new(Arc::new(plan.clone())).unwrap();
+        let mut invariants = Invariants::new();
+        world.run(&mut invariants);
+        assert_eq!(invariants.violation, None, "{variant}");
+        // The same run, judged by the rules of a real cluster: only there a pod loses its node.
+        let mut nodes = NodesSeen::default();
+        World::new(Arc::new(plan)).unwrap().run(&mut nodes);
+        assert_eq!(nodes.lost > 0, is_given_back, "{variant}: {nodes:?}");
+        assert_eq!(nodes.moved, 0, "{variant}: {nodes:?}");
+    }
+}
+
+/// The node of each pod, and how often a pod lost its own or had another from one instant to the next.
+#[derive(Debug, Default)]
+struct NodesSeen {
+    of: BTreeMap<String, String>,
+    lost: u32,
+    moved: u32,
+}
+
+impl Observer for NodesSeen {
+    fn instant_ends(&mut self, _: Time, world: &World) {
+        for pod in world.api().truth().iter(Kind::Pod).filter_map(|object| object.as_pod()) {
+            let before = self.of.insert(pod.meta.uid.to_string(), pod.node_name.to_string()).unwrap_or_default();
+            if !before.is_empty() && before != pod.node_name.as_str() {
+                *(if pod.node_name.is_empty() { &mut self.lost } else { &mut self.moved }) += 1;
+            }
+        }
+    }
 }
