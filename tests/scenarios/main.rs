@@ -20,7 +20,11 @@ mod ml_training;
 mod node_sampling;
 mod operator_500;
 mod optimistic_assume;
+mod poll_vs_watch;
 mod polling;
+mod polling_lost_task;
+mod polling_no_room;
+mod polling_race;
 mod preemption;
 mod quickstart;
 mod requeue_forever;
@@ -30,6 +34,7 @@ mod self_conflict;
 mod spread_zones;
 mod stale_controller;
 mod sweep_workers;
+mod sync_vs_async;
 mod taints;
 
 use std::path::Path;
@@ -38,9 +43,11 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use kubesim::experiment::single::{self, Keep, NoProgress};
+use kubesim::report::summary::Value;
+use kubesim::scenario::Overrides;
 use kubesim::sim::Plan;
 
-use common::{label, scenario_files, shipped};
+use common::{label, plans, scenario, scenario_files, shipped};
 
 /// The expectations of a plan that are not met.
 fn failures(plan: Plan) -> Vec<String> {
@@ -48,6 +55,20 @@ fn failures(plan: Plan) -> Vec<String> {
     let outcome = single::run(Arc::new(plan), 0, None, Keep::All, &NoProgress).unwrap();
     let failed = outcome.summary.expectations.into_iter().filter(|expectation| !expectation.met);
     failed.map(|expectation| format!("{} {}", expectation.when, expectation.that)).collect()
+}
+
+/// A world of a shipped scenario with values set.
+fn with(name: &str, variant: &str, values: &[(&str, &str)]) -> Plan {
+    let set = values.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+    let overrides = Overrides { set, ..Overrides::default() };
+    plans(&scenario(name), &overrides).into_iter().find(|plan| plan.variant == variant).unwrap()
+}
+
+/// What a run of the plan measured.
+fn kpi(plan: Plan, name: &str) -> f64 {
+    let kpis = single::run(Arc::new(plan), 0, None, Keep::WorthAWord, &NoProgress).unwrap().summary.kpis;
+    let Value(value) = kpis[name];
+    value.unwrap_or_else(|| panic!("{name} was not measured"))
 }
 
 #[test]
