@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use super::pods_by_node::PodsByNode;
+use crate::model::api::ObjectSelector;
 use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Span, Time};
 
 /// One change of one object.
@@ -83,6 +85,7 @@ pub struct Etcd {
     custom_kinds: Vec<Kind>,
     /// Writes of each object, where they are counted.
     writes: Option<Map<Key, u32>>,
+    pods_by_node: PodsByNode,
 }
 
 impl Etcd {
@@ -97,6 +100,7 @@ impl Etcd {
             kind_revision: [Rv(0); Kind::COUNT],
             custom_kinds: Vec::new(),
             writes: None,
+            pods_by_node: PodsByNode::default(),
         }
     }
 
@@ -140,6 +144,19 @@ impl Etcd {
         self.objects[kind.index()].values()
     }
 
+    /// The objects of a kind that a selector may find, in no meaningful order: all, or those of a node that it names.
+    pub(super) fn iter_for<'a>(
+        &'a self,
+        kind: Kind,
+        selector: &ObjectSelector,
+    ) -> Box<dyn Iterator<Item = &'a Object> + 'a> {
+        let candidates = (kind == Kind::Pod).then(|| self.pods_by_node.candidates(selector)).flatten();
+        match candidates {
+            None => Box::new(self.iter(kind)),
+            Some(keys) => Box::new(keys.filter_map(|key| self.get(key))),
+        }
+    }
+
     /// How many objects of a kind there are.
     pub fn count(&self, kind: Kind) -> usize {
         self.objects[kind.index()].len()
@@ -151,6 +168,7 @@ impl Etcd {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
         let old = self.objects[key.kind.index()].insert(key.clone(), object.clone());
+        self.pods_by_node.replace(old.as_ref(), Some(&object));
         if old.is_none() {
             self.hold(key.kind);
             self.ever.insert(key);
@@ -179,6 +197,7 @@ impl Etcd {
     pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
         // Order is not used: every list is sorted.
         let old = self.objects[key.kind.index()].swap_remove(key)?;
+        self.pods_by_node.replace(Some(&old), None);
         self.revision.0 += 1;
         let mut last = old.clone();
         last.meta_mut().resource_version = self.revision;

@@ -69,7 +69,7 @@ impl ApiServer {
     pub fn list(&self, kind: Kind, namespace: Option<&Name>, selector: &ObjectSelector) -> Vec<Object> {
         let mut items: Vec<Object> = self
             .etcd
-            .iter(kind)
+            .iter_for(kind, selector)
             .filter(|object| namespace.is_none_or(|namespace| object.meta().namespace == *namespace))
             .filter(|object| selector.matches(object))
             .cloned()

@@ -13,6 +13,7 @@ pub mod instance;
 mod label_patch;
 pub mod naming;
 mod pods;
+mod pods_by_node;
 pub mod settings;
 pub mod verbs;
 pub mod watch;
