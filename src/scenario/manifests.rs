@@ -12,7 +12,7 @@ use super::parallel;
 use super::references::ObjectRef;
 use super::static_pods;
 use super::yaml::{Children, Document, Part, Place};
-use crate::model::{Kind, Kinds};
+use crate::model::{Kind, Kinds, Map};
 use crate::rules::manifest::{self, Errors, Field, FieldError, ManifestKind, Reason, Surroundings, types, webhooks};
 use crate::rules::{codec, unmodelled};
 
@@ -388,22 +388,24 @@ fn without_indexes(path: &str) -> String {
 
 /// Adds a problem for each object that is given twice.
 fn check_unique(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
-    let mut seen: BTreeMap<(String, String, String, String), &Document> = BTreeMap::new();
+    fn text(value: &Value) -> &str {
+        value.as_str().unwrap_or_default()
+    }
+    let mut seen: Map<(&str, &str, &str, &str), &Document> = Map::default();
     let manifests = list.iter().map(|manifest| (&manifest.document, static_pods::find(manifest)));
     for (document, static_pod) in manifests.chain(others.iter().map(|other| (&other.document, None))) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let (kind, metadata) = (text(&document.value["kind"]), &document.value["metadata"]);
         let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
         if name.is_empty() {
             continue;
         }
         let version = text(&document.value["apiVersion"]);
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group).to_string();
-        let place =
-            if namespace.is_empty() || namespace == "default" { String::new() } else { format!("{namespace}/") };
-        let message = format!("{place}{}/{name} is given twice", kind.to_lowercase());
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
         let identity = (group, kind, namespace, name);
         if let Some(first) = seen.get(&identity) {
+            let place =
+                if namespace.is_empty() || namespace == "default" { String::new() } else { format!("{namespace}/") };
+            let message = format!("{place}{}/{name} is given twice", kind.to_lowercase());
             let (source, mark) = first.find("metadata.name", Part::Value);
             let mut help = format!("the first one stands at {}:{}:{}", source.file, mark.line, mark.column);
             if let Some(pod) = static_pod {
