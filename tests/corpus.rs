@@ -116,6 +116,38 @@ fn broken_inputs_are_judged_as_their_index_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Configurations of schedulers: what is not simulated is named, and nothing else is left out.
+#[test]
+fn scheduler_configurations_name_what_they_ask_in_vain() {
+    let Some(corpus) = corpus() else { return println!("\ncorpus: skipped") };
+    let told = |file: &str| -> String {
+        let loaded =
+            judged(&corpus.join("manifests").join(file)).unwrap_or_else(|problems| panic!("{file}: {problems}"));
+        loaded.notices.join("\n")
+    };
+    // A version that is gone, a plugin that is, one that never was in the tree; and no pod has its profile by default.
+    let trimaran = told("035-scheduler-config-trimaran.yaml");
+    for word in
+        ["v1beta3", "NodeResourcesLeastAllocated", "TargetLoadPacking", "no profile is called default-scheduler"]
+    {
+        assert!(trimaran.contains(word), "{word}:\n{trimaran}");
+    }
+    assert!(!trimaran.contains("NodeResourcesBalancedAllocation"), "that one is simulated:\n{trimaran}");
+    let number = told("037-scheduler-config-multipoint-weight.yaml");
+    assert!(number.contains("NodeNumber") && !number.contains("no profile is called"), "{number}");
+    for (file, place) in [
+        ("093-lease-not-above-renew.yaml", "leaderElection.leaseDuration"),
+        ("094-renew-not-above-retry.yaml", "leaderElection.renewDeadline"),
+        ("095-duration-words.yaml", "leaderElection.renewDeadline"),
+        ("097-percentage-150.yaml", "percentageOfNodesToScore"),
+        ("098-profiles-duplicate.yaml", "profiles[1].schedulerName"),
+        ("099-backoff-max-below-initial.yaml", "podMaxBackoffSeconds"),
+    ] {
+        let problems = judged(&corpus.join("invalid").join(file)).err().unwrap_or_else(|| panic!("{file}: accepted"));
+        assert!(names_place(place, &problems), "{file}: must name {place}\n      {}", shown(&problems));
+    }
+}
+
 /// What the index wants of a manifest.
 #[derive(PartialEq, Debug)]
 enum Wanted {

@@ -10,5 +10,6 @@ mod leaders;
 mod metrics;
 mod operators;
 mod queues;
+mod scheduling;
 mod spares;
 mod wakeups;

@@ -36,6 +36,8 @@ use crate::model::Pod;
 use crate::scheduler::framework::Version;
 
 #[cfg(test)]
+mod node_number;
+#[cfg(test)]
 pub(crate) mod testing;
 
 /// Whether hints about placed pods look at this one: pods that are only nominated count since 1.36 (kubernetes#135392).
