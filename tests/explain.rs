@@ -11,13 +11,13 @@ use std::sync::Arc;
 use assert_cmd::Command;
 use kubesim::cli::explain::render;
 use kubesim::experiment::explain::{listen_for, observe};
-use kubesim::model::Span;
+use kubesim::model::{Kind, Object, Span};
 use kubesim::report::explain::{Explanation, explain};
 use kubesim::sim::Plan;
 
 use serde_json::{Value, json};
 
-use common::{hash, plan, plan_of, run, scenario, shipped};
+use common::{hash, plan, plan_of, run, run_until, scenario, shipped};
 
 fn ask(plan: &Plan, pod: &str, at: Option<Span>, all: bool) -> Option<Explanation> {
     explain(&observe(plan.clone(), "default", pod, at).unwrap(), all)
@@ -102,7 +102,19 @@ fn ties_and_what_is_under_way_are_told() {
         "It is on node-2 (Running): attempt 1 took one of 2 equally good nodes of 2 that fit."
     );
     assert_eq!(answer.attempts[0].tied, ["node-1", "node-2"]);
+<<<<<<< HEAD
     // The draw took node-2. The list takes 4 ms, a cycle 100 us and 2 us a node, the binding 9 ms.
+=======
+    let sentence = "2 nodes share the highest total; a draw takes one, Kubernetes takes any.\n";
+    assert!(told(&plan, "a", None, false).contains(sentence));
+    let by_name = small("ties-by-name", "model: {ties: name}", &[("a", "")]);
+    let text = told(&by_name, "a", None, false);
+    assert!(
+        text.contains("2 nodes share the highest total; the first by name is taken, Kubernetes takes any.\n"),
+        "{text}"
+    );
+    // The draw took node-2. The list takes 4 ms, a cycle 1 ms and 1 us a node, the binding 9 ms.
+>>>>>>> e918b32 (Say who is in the way of a pod, tell of preemption, and draw an attempt; cases of spreading)
     for (at_us, expected) in [
         (3_999, "It has no node: the scheduler does not know it (yet)."),
         (4_000, "It has no node yet: attempt 1 is under way."),
@@ -191,6 +203,98 @@ fn a_scheduler_that_dies_forgets() {
     assert!(texts.contains(&"the scheduler stops and forgets its queue") && texts.contains(&"the scheduler starts"));
 }
 
+/// The pod of an application that has no node at an instant.
+fn waiting_pod(plan: &Plan, at: Span) -> String {
+    let (world, _) = run_until(plan, at);
+    let mut pods = world.api().truth().iter(Kind::Pod).filter_map(Object::as_pod);
+    pods.find(|pod| pod.node_name.is_empty()).unwrap().meta.name.to_string()
+}
+
+#[test]
+fn who_is_in_the_way_is_named() {
+    let at = Span::from_seconds(150);
+    let affinity = plan("affinity-zones", "base");
+    let told_of = |plan: &Plan, at: Span| told(plan, &waiting_pod(plan, at), Some(at), false);
+    let text = told_of(&affinity, at);
+    let zone =
+        "topology.kubernetes.io/zone in (zone-a, zone-b) wanted, the node has topology.kubernetes.io/zone=zone-c";
+    assert_eq!(text.matches(zone).count(), 2, "{text}");
+    // On each of the other four one of its own kind.
+    let own = text.lines().filter(|line| line.contains("InterPodAffinity") && line.contains("pod default/web-"));
+    assert!(own.clone().all(|line| line.ends_with("is on it")) && own.count() == 4, "{text}");
+    let spread = plan("spread-zones", "base");
+    let text = told_of(&spread, Span::from_seconds(90));
+    for zone in ["zone-a", "zone-b"] {
+        let sum = format!("topology.kubernetes.io/zone={zone} has 5, the fewest is 4: 5 + 1 - 4 > maxSkew 1");
+        assert_eq!(text.matches(&sum).count(), 2, "{text}");
+    }
+    let taints = told_of(&plan("taints", "base"), at);
+    assert!(taints.contains("gpu=true:NoSchedule\n"), "{taints}");
+}
+
+#[test]
+fn company_that_is_wanted_or_not_is_named() {
+    let near = |kind: &str, key: &str, app: &str| {
+        let term = format!("{{labelSelector: {{matchLabels: {{app: {app}}}}}, topologyKey: {key}}}");
+        format!("affinity: {{{kind}: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}")
+    };
+    let pod = |name: &str, node: &str, spec: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{app: {name}}}}}\nspec:\n  {node}\n  {spec}\n  \
+             containers: [{{name: c, image: \"registry.example/c:1\", ports: [{{containerPort: 80, hostPort: 80}}]}}]\n"
+        )
+    };
+    let scenario = "apiVersion: kubesim.dev/v1alpha1\nkind: Scenario\nmetadata: {name: company}\nspec:\n  duration: 1m\n  \
+                    nodes: [{count: 2, cpu: \"4\", memory: 16Gi, labels: {rack: r1}}]\n";
+    let hermit = near("podAntiAffinity", "rack", "guest");
+    let plan = plan_of(
+        "company",
+        &[
+            scenario,
+            &pod("hermit", "nodeName: node-1", &hermit),
+            &pod("guest", "", ""),
+            &pod("shy", "", &near("podAntiAffinity", "rack", "hermit")),
+            &pod("fan", "", &near("podAffinity", "rack", "nobody")),
+            &pod("lost", "", &near("podAffinity", "row", "hermit")),
+            &pod("other", "nodeName: node-2", ""),
+            &pod("port", "", ""),
+        ]
+        .concat(),
+    );
+    for (name, expected) in
+        [("guest", "pod default/hermit has port 80/TCP"), ("port", "pod default/other has port 80/TCP")]
+    {
+        let text = told(&plan, name, None, false);
+        assert!(text.contains(expected), "{name}: {text}");
+    }
+    // Without the ports, which are asked about first, what keeps them apart.
+    let mut free = plan.clone();
+    for object in free.objects.iter_mut().filter(|object| object["kind"] == "Pod") {
+        Arc::make_mut(object)["spec"]["containers"][0]["ports"] = json!([]);
+    }
+    for (name, expected) in [
+        ("guest", "pod default/hermit is on it and wants no such pod near"),
+        ("guest", "pod default/hermit is on node-1, in the same rack=r1 and wants no such pod near"),
+        ("shy", "pod default/hermit is on node-1, in the same rack=r1"),
+        ("fan", "none of the wanted pods is in rack=r1"),
+        ("lost", "the node has no label row"),
+    ] {
+        let text = told(&free, name, None, false);
+        assert!(text.contains(expected), "{name}: {text}");
+    }
+}
+
+#[test]
+fn preemption_is_told_and_a_nominated_node_is_no_sample() {
+    let plan = plan("preemption", "base");
+    let pod = waiting_pod(&plan, Span::from_seconds(65));
+    let text = told(&plan, &pod, None, true);
+    assert!(text.contains("It is on node-1 (Running): attempt 2 took the node that it was nominated to.\n"), "{text}");
+    assert!(text.contains("preempts pod default/batch on node-1, which it is nominated to\n"), "{text}");
+    assert!(text.contains("It is nominated to node-1, which still fits: the others were not asked.\n"), "{text}");
+    assert!(!text.contains("enough others fit"), "{text}");
+}
+
 #[test]
 fn asking_changes_nothing() {
     for plan in shipped() {
@@ -238,6 +342,32 @@ fn a_finished_run_is_asked_on_the_command_line() {
 }
 
 #[test]
+fn an_attempt_is_drawn() {
+    let out = results("drawn", "ml-training");
+    let file = out.join("why.svg");
+    let (code, text, errors) =
+        explained(&["pod/ml-training", "-n=default", "--variant=base", "--chart", file.to_str().unwrap()], &out);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(text, told(&plan("ml-training", "base"), "ml-training", None, false));
+    let svg = std::fs::read_to_string(&file).unwrap();
+    for words in [
+        "pod/ml-training at the end of the run",
+        "5 of 5 nodes looked at, 2 fit",
+        "TaintToleration (x 3)",
+        "427  chosen",
+        "\n409\n",
+        "NodeAffinity: node(s) didn",
+        "(4 cpu wanted, 2 of 2 free)",
+    ] {
+        assert!(svg.contains(words), "{words}");
+    }
+    let file = out.join("why.png");
+    let line = ["pod/ml-training", "--variant=full", "--chart", file.to_str().unwrap()];
+    assert_eq!(explained(&line, &out).0, 0);
+    assert!(std::fs::read(&file).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
 fn mistakes_are_named() {
     let out = results("mistakes", "ml-training");
     for (line, expected) in [
@@ -247,6 +377,12 @@ fn mistakes_are_named() {
         (&["pod/ml-training"], "name one with --variant"),
         (&["pod/ml-training", "--variant=base", "--at=1h"], "the run ended at 10m0s, before 1h0m0s"),
         (&["ml-training", "--variant=base"], "is not KIND/NAME"),
+        (&["pod/ml-training", "--variant=base", "-n", "shop"], "there is no shop/pod/ml-training"),
+        (
+            &["shop/pod/ml-training", "-n", "dev", "--variant=base"],
+            "is in the namespace shop, and --namespace says dev",
+        ),
+        (&["pod/ml-training", "--variant=base", "--chart=a.gif"], "a.gif ends in neither .svg nor .png"),
     ] {
         let (code, text, errors) = explained(line, &out);
         assert_eq!((code, text.as_str()), (2, ""), "{line:?}");

@@ -246,6 +246,9 @@ pub struct WhyArguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub instant: InstantArguments,
+    /// Namespace of the object, default if left out
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
     /// Show at most this many lines; the root is always there, 0 shows all
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub limit: usize,

@@ -1,6 +1,7 @@
 //! `kubesim explain`: why a pod is on its node, or on none.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -13,8 +14,11 @@ use super::{data, inspect, print, print_error};
 use crate::experiment::explain::ask;
 use crate::experiment::replay::Replay;
 use crate::model::{Kind, Span};
+use crate::plot::png::Renderer;
+use crate::plot::score_bars;
 use crate::report::explain;
 use crate::report::explain::{Attempt, Explanation, Line, Out};
+use crate::report::explain_chart;
 use crate::rules::suggest;
 use crate::scenario::diagnostic::CODES;
 use crate::scenario::references::ObjectRef;
@@ -26,6 +30,9 @@ pub const EXAMPLES: &str = "  \
 
   # Why had it no node a minute after the start?
   kubesim explain pod/ml-training --at=1m --in=output/ml-training --variant=full
+
+  # The same as a picture
+  kubesim explain pod/ml-training output/ml-training --variant=base --chart=why.png
 
   # What does the code of an error mean?
   kubesim explain E0011
@@ -48,12 +55,18 @@ pub struct ExplainArguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub instant: InstantArguments,
+    /// Namespace of the pod, default if left out
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
     /// Show every attempt to find a node, not only the last
     #[arg(long)]
     pub all: bool,
     /// Show at most this many nodes a table; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
+    /// Draw the last attempt: the scores of the nodes that fit, and who kept the others out (.svg or .png)
+    #[arg(long, value_name = "FILE")]
+    pub chart: Option<PathBuf>,
     /// What to print: table for people, json or yaml for scripts
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "table", hide_possible_values = true)]
     pub output: Format,
@@ -69,7 +82,7 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     }
     let folder = arguments.instant.folder_or(arguments.dir.as_deref())?;
     let replay = Replay::open(folder, arguments.instant.variant.as_deref())?;
-    let object = inspect::object(&arguments.object, &replay.plan.kinds)?;
+    let object = inspect::object(&arguments.object, arguments.namespace.as_deref(), &replay.plan.kinds)?;
     if object.kind != Kind::Pod {
         bail!(
             "{object} is no pod, and the scheduler looks at pods only{}",
@@ -89,6 +102,9 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         let help = help.map_or_else(String::new, |help| format!(" ({help})"));
         bail!("there is no {object} at {asked}, and none came to the scheduler{help}");
     };
+    if let Some(file) = &arguments.chart {
+        draw(file, &explanation, &object.to_string(), &asked, arguments.limit)?;
+    }
     let value = || serde_json::to_value(&explanation).context("cannot write the answer as data");
     print(&match arguments.output {
         Format::Table => render(&explanation, &object.to_string(), &asked, arguments.limit),
@@ -96,6 +112,22 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         Format::Yaml => data::to_yaml(&value()?)?,
     })?;
     Ok(Exit::Done)
+}
+
+/// Draws the last attempt into a file; its ending says how.
+fn draw(file: &Path, explanation: &Explanation, object: &str, asked: &str, limit: usize) -> anyhow::Result<()> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if !["svg", "png"].contains(&ending.as_str()) {
+        bail!("{} ends in neither .svg nor .png: charts are drawn as these", file.display());
+    }
+    let bars = explain_chart::bars(explanation, object, asked, limit);
+    let bars = bars.with_context(|| format!("there is no attempt to draw: {}", explanation.conclusion))?;
+    let svg = score_bars::draw(&bars);
+    let bytes = match ending.as_str() {
+        "svg" => svg.into_bytes(),
+        _ => Renderer::default().png(&svg)?,
+    };
+    fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// What there is to say about the code of an error; `None` if the word is none.
@@ -174,7 +206,9 @@ fn render_attempt(attempt: &Attempt, limit: usize) -> String {
         ));
     }
     let unseen = attempt.nodes - attempt.excluded - attempt.evaluated;
-    if attempt.chosen.is_some() && unseen > 0 {
+    if let Some(node) = &attempt.nominated {
+        text.push_str(&format!("It is nominated to {node}, which still fits: the others were not asked.\n"));
+    } else if attempt.chosen.is_some() && unseen > 0 {
         let nodes = if unseen == 1 { "node was" } else { "nodes were" };
         text.push_str(&format!("{unseen} {nodes} not looked at: enough others fit.\n"));
     }
@@ -192,9 +226,11 @@ fn render_attempt(attempt: &Attempt, limit: usize) -> String {
     }
     if !attempt.tied.is_empty() {
         let count = attempt.tied.len();
-        text.push_str(&format!(
-            "{count} nodes share the highest total; the first by name is taken, Kubernetes takes any.\n"
-        ));
+        let taken = match attempt.tie_broken_by {
+            Some("name") => "the first by name is taken",
+            _ => "a draw takes one",
+        };
+        text.push_str(&format!("{count} nodes share the highest total; {taken}, Kubernetes takes any.\n"));
     }
     if !attempt.after.is_empty() {
         text.push_str("\nThen:\n");

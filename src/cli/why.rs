@@ -25,7 +25,7 @@ pub fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
     // A trace alone can be asked about what is built in; kinds of its own stand in the scenario.
     let scenario = replay::Replay::open(folder, arguments.instant.variant.as_deref());
     let kinds = scenario.map(|replay| replay.plan.kinds.clone()).unwrap_or_default();
-    let object = inspect::object(&arguments.object, &kinds)?;
+    let object = inspect::object(&arguments.object, arguments.namespace.as_deref(), &kinds)?;
     let path = run.folder.join(TRACE);
     if let (Some(at), Some(end)) = (arguments.instant.at, run.length)
         && at > end

@@ -6,6 +6,7 @@ use super::replay::{Past, Replay, ReplayError};
 use crate::model::scheduling::SchedulingNote;
 use crate::model::{Action, Key, Kind, Name, Record, Span, Time};
 use crate::report::explain::{Entry, Host, Observed, PodThen};
+use crate::scheduler::ties::Ties;
 use crate::sim::observer::Observer;
 use crate::sim::plan::{ComponentPlan, End};
 use crate::sim::{Plan, World};
@@ -59,6 +60,10 @@ struct Listener {
 impl Listener {
     fn observed(self, world: &World, at: Time, namespace: &str, name: &str) -> Observed {
         let key = Key::new(Kind::Pod, namespace, name);
+        let is_by_name = |component: &ComponentPlan| match component {
+            ComponentPlan::Scheduler(scheduler) => scheduler.ties == Ties::ByName,
+            _ => false,
+        };
         let host = |name: &Name| match world.api().truth().get(&Key::new(Kind::Node, "", name.clone())) {
             _ if name.is_empty() => Host::Ready,
             None => Host::Missing,
@@ -80,6 +85,7 @@ impl Listener {
             at,
             entries: self.entries,
             pod,
+            ties_by_name: world.plan().processes.iter().flat_map(|process| &process.components).any(is_by_name),
             scheduler_runs: world.processes().iter().any(|process| process.name == SCHEDULER && process.alive),
         }
     }

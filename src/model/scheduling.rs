@@ -13,6 +13,13 @@ pub enum SchedulingNote {
     Assumed(Name),
     /// The binding is on its way, and the pod does not count on the node before it is confirmed.
     Sent(Name),
+    /// Room is made for it on a node, which it is nominated to.
+    Preempts {
+        /// The node.
+        node: Name,
+        /// The pods that must go, as `NAMESPACE/NAME`.
+        victims: Vec<String>,
+    },
     /// The API server bound it.
     Bound(Name),
     /// The attempt failed: `Unschedulable` or `SchedulerError`, and the text of the event.
@@ -71,6 +78,8 @@ pub struct SchedulingAttempt {
     pub feasible: usize,
     /// Nodes that did not, in the order in which nodes are looked at.
     pub rejected: Vec<RejectedNode>,
+    /// The node that the pod was nominated to and that was looked at alone, because it fits.
+    pub nominated: Option<Name>,
     /// Nodes left out because a plugin named the only possible ones.
     pub excluded: usize,
     /// The plugins that did.

@@ -15,6 +15,7 @@ pub mod png;
 mod polling;
 pub mod scale;
 mod starts;
+pub mod score_bars;
 pub mod svg;
 pub mod text;
 pub mod thin;

@@ -25,6 +25,8 @@ pub struct Observed {
     pub pod: Option<PodThen>,
     /// Whether a scheduler runs then.
     pub scheduler_runs: bool,
+    /// Whether of equally good nodes the first by name is taken; else a draw decides.
+    pub ties_by_name: bool,
 }
 
 /// One thing that happened.
@@ -126,6 +128,8 @@ pub struct Attempt {
     pub feasible: usize,
     /// Why the pod was rejected before any node was looked at.
     pub pre_filter: Option<OutBy>,
+    /// The node that the pod was nominated to, which was looked at alone, because it fits.
+    pub nominated: Option<String>,
     /// Nodes left out because plugins named the only possible ones.
     pub excluded: usize,
     /// Those plugins.
@@ -140,6 +144,8 @@ pub struct Attempt {
     pub chosen: Option<String>,
     /// Nodes with the highest total, if there are several.
     pub tied: Vec<String>,
+    /// How one of them was chosen: by `draw` or `name`; null without a tie.
+    pub tie_broken_by: Option<&'static str>,
     /// What followed.
     pub after: Vec<Line>,
 }
@@ -198,7 +204,7 @@ pub fn explain(observed: &Observed, all: bool) -> Option<Explanation> {
     let (mut before, mut attempts): (Vec<Line>, Vec<Attempt>) = (Vec::new(), Vec::new());
     for (time, entry) in &observed.entries {
         if let Entry::Note(SchedulingNote::Attempt(attempt)) = entry {
-            attempts.push(told(attempt, *time - observed.start_at));
+            attempts.push(told(attempt, *time - observed.start_at, observed.ties_by_name));
         } else if let Some(text) = words(entry, observed.start_at) {
             let time = *time - observed.start_at;
             let line = Line { time_s: time.as_seconds(), time, text };
@@ -238,7 +244,7 @@ fn is_pending(observed: &Observed) -> bool {
     observed.scheduler_runs && observed.pod.as_ref().is_some_and(|pod| pod.node.is_empty())
 }
 
-fn told(attempt: &SchedulingAttempt, time: Span) -> Attempt {
+fn told(attempt: &SchedulingAttempt, time: Span, ties_by_name: bool) -> Attempt {
     let chosen = |node: &Name| attempt.chosen.as_ref() == Some(node);
     let mut rows: Vec<&ScoredNode> = attempt.scores.iter().collect();
     rows.sort_by(|one, other| other.total.cmp(&one.total).then_with(|| one.node.cmp(&other.node)));
@@ -271,6 +277,7 @@ fn told(attempt: &SchedulingAttempt, time: Span) -> Attempt {
         evaluated: attempt.evaluated,
         feasible: attempt.feasible,
         pre_filter: attempt.pre_filter.as_ref().map(|(plugin, reason)| OutBy { plugin, reason: reason.clone() }),
+        nominated: attempt.nominated.as_ref().map(Name::to_string),
         excluded: attempt.excluded,
         narrowed_by: attempt.narrowed_by.clone(),
         out: attempt.rejected.iter().map(out).collect(),
@@ -281,6 +288,7 @@ fn told(attempt: &SchedulingAttempt, time: Span) -> Attempt {
             .collect(),
         scores: rows.iter().map(score).collect(),
         chosen: attempt.chosen.as_ref().map(Name::to_string),
+        tie_broken_by: (!tied.is_empty()).then_some(if ties_by_name { "name" } else { "draw" }),
         tied,
         after: Vec::new(),
     }
@@ -299,6 +307,11 @@ fn words(entry: &Entry, start: Time) -> Option<String> {
         SchedulingNote::Assumed(node) => format!("assumed on {node}: it takes room there before it is bound"),
         SchedulingNote::Sent(node) => {
             format!("its binding to {node} is sent: it takes no room there until it is bound")
+        }
+        SchedulingNote::Preempts { node, victims } => {
+            let victims = victims.iter().map(|victim| format!("pod {victim}")).collect::<Vec<_>>();
+            let victims: Vec<&str> = victims.iter().map(String::as_str).collect();
+            format!("preempts {} on {node}, which it is nominated to", and(&victims))
         }
         SchedulingNote::Bound(node) => format!("bound to {node}"),
         SchedulingNote::Failed { reason, message } => format!("{reason}: {message}"),
@@ -374,6 +387,7 @@ fn placed(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String 
     let bound = observed.entries.iter().any(is_bound);
     let confirmed = if bound { "" } else { ", and the answer to the binding is on its way" };
     let why = match (attempt.feasible, attempt.tied.len()) {
+        _ if attempt.nominated.is_some() => "the node that it was nominated to".to_string(),
         (1, _) => "the only node that fits".to_string(),
         (fit, 0) => format!("the best of {fit} nodes that fit"),
         (fit, tied) => format!("one of {tied} equally good nodes of {fit} that fit"),

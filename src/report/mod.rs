@@ -6,6 +6,7 @@
 pub mod balance;
 pub mod chain;
 pub mod explain;
+pub mod explain_chart;
 pub mod kpis;
 pub mod output_folder;
 pub mod quantile;

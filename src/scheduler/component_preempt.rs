@@ -13,6 +13,12 @@ impl Scheduler {
         let text = format!("preempts on {node}: {}", names.join(", "));
         let decided = ctx.out.record(Action::Decide, Some(queued.key()), text);
         ctx.out.set_cause(decided);
+        let full_name = |victim: &Pod| format!("{}/{}", victim.meta.namespace, victim.meta.name);
+        let note = || SchedulingNote::Preempts {
+            node: node.clone(),
+            victims: post_filter.victims.iter().map(|victim| full_name(&victim.pod)).collect(),
+        };
+        self.tell(&queued.key(), note, ctx);
         let pod = &queued.info.pod;
         let lower = self.queue.nominator().pods_on(node).iter();
         let lower = lower.filter(|other| other.pod.spec.priority < pod.spec.priority);

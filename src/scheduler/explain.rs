@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::cache::{NodeIndex, Snapshot};
-use super::framework::pod_info::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_of};
+use super::explain_details::{OutDetails, ScoreDetails};
 use super::framework::{ClusterEvent, Code, PodInfo, Status, names};
-use super::plugins::node_resources_fit::scored_requests;
 use super::schedule_one::{ScheduleError, ScheduleResult};
 use crate::model::scheduling::{RejectedNode, SchedulingAttempt, ScoredNode};
-use crate::model::{Node, Pod, RecordId, Taint, TaintEffect};
-use crate::rules::quantity::{Format, Quantity};
-use crate::rules::{node_affinity, tolerations};
+use crate::model::{Pod, RecordId};
 
 /// The attempt numbered `attempt`, whose record is `record`.
 pub fn attempt(
@@ -32,6 +29,7 @@ pub fn attempt(
         evaluated: outcome.as_ref().map_or_else(ScheduleError::evaluated, |result| result.evaluated),
         feasible: outcome.as_ref().map_or(0, |result| result.feasible),
         rejected: Vec::new(),
+        nominated: None,
         excluded: 0,
         narrowed_by: Vec::new(),
         pre_filter: None,
@@ -43,142 +41,46 @@ pub fn attempt(
         let by_node: BTreeMap<u32, (&'static str, &Status)> =
             diagnosis.rejected.iter().map(|(node, plugin, status)| (node.0, (*plugin, status))).collect();
         let rejected = snapshot.nodes().iter().filter_map(|node| by_node.get(&node.0).map(|found| (*node, *found)));
+        let details = OutDetails::of(pod, snapshot);
         explained.rejected =
-            rejected.map(|(node, (plugin, status))| rejected_node(pod, snapshot, node, plugin, status)).collect();
+            rejected.map(|(node, (plugin, status))| rejected_node(&details, snapshot, node, plugin, status)).collect();
         explained.excluded = diagnosis.excluded;
         explained.narrowed_by = diagnosis.narrowed_by.clone();
         explained.pre_filter = diagnosis.pre_filter.as_ref().map(|(plugin, status)| (*plugin, status.message()));
     }
     if let Some(scores) = outcome.as_ref().ok().and_then(|result| result.scores.as_ref()) {
+        let details = ScoreDetails::of(pod, snapshot, &scores.nodes);
+        let names: Vec<&'static str> = scores.plugins.iter().map(|(name, _, _)| *name).collect();
         explained.score_plugins = scores.plugins.iter().map(|(name, weight, _)| (*name, *weight)).collect();
         let row = |(index, node): (usize, &NodeIndex)| ScoredNode {
             node: snapshot.name(*node).clone(),
             scores: scores.plugins.iter().map(|(_, _, scores)| scores[index]).collect(),
             total: scores.totals[index],
-            detail: score_detail(pod, snapshot, *node, scores.plugins.iter().map(|(name, _, _)| *name)),
+            detail: details.words(&names, *node),
         };
         explained.scores = scores.nodes.iter().enumerate().map(row).collect();
     }
+    // Upstream: pkg/scheduler/schedule_one.go, `evaluateNominatedNode`: one that fits is taken without a look at the others.
+    let nominated = &pod.pod.status.nominated_node_name;
+    let is_taken = explained.chosen.as_ref() == Some(nominated) && explained.evaluated == 1;
+    explained.nominated = is_taken.then(|| nominated.clone());
     explained
 }
 
 fn rejected_node(
-    pod: &PodInfo,
+    details: &OutDetails<'_>,
     snapshot: &Snapshot<'_>,
     node: NodeIndex,
     plugin: &'static str,
     status: &Status,
 ) -> RejectedNode {
-    let object = snapshot.node(node);
-    let detail = match plugin {
-        names::NODE_RESOURCES_FIT => lacks(pod, snapshot, node),
-        names::TAINT_TOLERATION => untolerated(&pod.pod, object),
-        names::NODE_AFFINITY => mismatch(&pod.pod, object),
-        names::NODE_UNSCHEDULABLE => "it is cordoned".to_string(),
-        names::NODE_NAME => format!("the pod asks for {}", pod.pod.node_name),
-        _ => String::new(),
-    };
     RejectedNode {
         node: snapshot.name(node).clone(),
         plugin,
         reasons: status.reasons.iter().map(ToString::to_string).collect(),
-        detail,
+        detail: details.words(plugin, status, node),
         resolvable: status.code == Code::Unschedulable,
     }
-}
-
-/// What is asked for and not there: `4 cpu wanted, 2 of 2 free`.
-fn lacks(pod: &PodInfo, snapshot: &Snapshot<'_>, node: NodeIndex) -> String {
-    let sums = snapshot.sums(node);
-    let mut lacks = Vec::new();
-    let mut look = |resource: &str, wanted: i64, allocatable: i64, requested: i64, show: &dyn Fn(i64) -> String| {
-        if wanted > 0 && wanted > allocatable - requested {
-            let free = (allocatable - requested).max(0);
-            let (wanted, free, all) = (show(wanted), show(free), show(allocatable));
-            lacks.push(format!("{wanted} {resource} wanted, {free} of {all} free"));
-        }
-    };
-    let bytes = |amount: i64| Quantity::from_value(amount, Format::BinarySI).to_string();
-    let plain = |amount: i64| Quantity::from_value(amount, Format::DecimalSI).to_string();
-    let milli = |amount: i64| Quantity::from_milli(amount).to_string();
-    let mut fixed = |index: usize, resource: &str, show: &dyn Fn(i64) -> String| {
-        look(resource, pod.requests.amounts[index], sums.allocatable[index], sums.requested[index], show);
-    };
-    fixed(PODS, "pod", &plain);
-    fixed(CPU, "cpu", &milli);
-    fixed(MEMORY, "memory", &bytes);
-    fixed(EPHEMERAL_STORAGE, "ephemeral-storage", &bytes);
-    for (name, wanted) in &pod.requests.extended {
-        let allocatable = amount_of(&snapshot.node(node).allocatable.extended, name);
-        let requested = amount_of(snapshot.extended_requested(node), name);
-        look(name.as_str(), *wanted, allocatable, requested, &plain);
-    }
-    lacks.join("; ")
-}
-
-/// The taint that keeps the pod away: `gpu=true:NoSchedule`.
-fn untolerated(pod: &Pod, node: &Node) -> String {
-    let keeps_away = |effect| matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
-    let taint = tolerations::find_untolerated(&node.taints, &pod.spec.tolerations, keeps_away);
-    taint.map_or_else(String::new, |taint| {
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        format!("{}{value}:{}", taint.key, taint.effect.as_str())
-    })
-}
-
-/// The first entry of the node selector that the node lacks; else it is the required node affinity.
-fn mismatch(pod: &Pod, node: &Node) -> String {
-    for (key, wanted) in pod.spec.node_selector.iter() {
-        match node.meta.labels.get(key) {
-            Some(value) if value == wanted => {}
-            Some(value) => return format!("{key}={wanted} wanted, the node has {key}={value}"),
-            None => return format!("{key}={wanted} wanted, the node has no label {key}"),
-        }
-    }
-    "no term of the required node affinity matches".to_string()
-}
-
-/// What the scores of a node come from: `left: cpu 50 %, memory 54 %; used: cpu 25 -> 50 %, memory 30 -> 46 %`.
-fn score_detail(
-    pod: &PodInfo,
-    snapshot: &Snapshot<'_>,
-    node: NodeIndex,
-    plugins: impl Iterator<Item = &'static str>,
-) -> String {
-    let sums = snapshot.sums(node);
-    let percent = |index: usize, amount: i64| match sums.allocatable[index] {
-        0 => 0,
-        all => (amount * 100 / all).min(100),
-    };
-    let details = plugins.filter_map(|plugin| match plugin {
-        names::NODE_RESOURCES_FIT => {
-            let wanted = scored_requests(pod);
-            let left =
-                |index: usize| percent(index, sums.allocatable[index] - sums.nonzero[index] - wanted[index]).max(0);
-            Some(format!("left: cpu {} %, memory {} %", left(CPU), left(MEMORY)))
-        }
-        names::NODE_RESOURCES_BALANCED_ALLOCATION => {
-            let used = |index: usize| {
-                let before = sums.requested[index];
-                format!("{} -> {} %", percent(index, before), percent(index, before + pod.requests.amounts[index]))
-            };
-            Some(format!("used: cpu {}, memory {}", used(CPU), used(MEMORY)))
-        }
-        names::TAINT_TOLERATION => {
-            let is_soft = |taint: &&Taint| {
-                taint.effect == TaintEffect::PreferNoSchedule
-                    && !tolerations::tolerates(&pod.pod.spec.tolerations, taint)
-            };
-            let count = snapshot.node(node).taints.iter().filter(is_soft).count();
-            (count > 0).then(|| format!("discouraged by {count} {}", if count == 1 { "taint" } else { "taints" }))
-        }
-        names::NODE_AFFINITY => {
-            let weight = node_affinity::preferred_score(&pod.pod.spec, snapshot.node(node));
-            Some(format!("preferred with weight {weight}"))
-        }
-        _ => None,
-    });
-    details.collect::<Vec<_>>().join("; ")
 }
 
 /// What happened, in words.
@@ -229,8 +131,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::model::NodeSelectorTerm;
-    use crate::model::{NodeAffinity, Operator, Requirement};
+    use crate::model::{Node, NodeAffinity, NodeSelectorTerm, Operator, Requirement, TaintEffect};
     use crate::scheduler::cache::Cache;
     use crate::scheduler::cache::testing::{bound, cluster, node, pod_with, sized_node, taint};
     use crate::scheduler::framework::{Profile, Version};

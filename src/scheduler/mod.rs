@@ -12,6 +12,7 @@ pub mod cache;
 pub mod component;
 pub mod cycle_time;
 pub mod explain;
+mod explain_details;
 pub mod filters;
 pub mod framework;
 pub mod memo;

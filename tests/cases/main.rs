@@ -9,6 +9,7 @@ mod elections;
 mod leaders;
 mod metrics;
 mod operators;
+mod placement;
 mod queues;
 mod scheduling;
 mod spares;

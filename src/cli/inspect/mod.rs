@@ -72,12 +72,20 @@ impl Instant {
     }
 }
 
-/// The object that a command line names.
+/// The object that a command line names: `KIND/NAME` or `NAMESPACE/KIND/NAME`, or `KIND/NAME` with a namespace beside it.
 ///
 /// # Errors
-/// It is not `KIND/NAME`, or there is no such kind.
-pub fn object(text: &str, kinds: &Kinds) -> anyhow::Result<ObjectRef> {
-    Ok(references::parse_object(text, kinds)?)
+/// It is neither, there is no such kind, or two namespaces are given.
+pub fn object(text: &str, namespace: Option<&str>, kinds: &Kinds) -> anyhow::Result<ObjectRef> {
+    let mut object = references::parse_object(text, kinds)?;
+    if let Some(namespace) = namespace.filter(|_| object.kind.info().namespaced) {
+        let is_named = text.matches('/').count() > 1;
+        if is_named && object.namespace != namespace {
+            bail!("{text} is in the namespace {}, and --namespace says {namespace}", object.namespace);
+        }
+        object.namespace = namespace.to_string();
+    }
+    Ok(object)
 }
 
 /// Takes the folder of results from a command line: `--in=DIR`, or its last word.

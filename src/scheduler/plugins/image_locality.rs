@@ -43,6 +43,17 @@ impl Plugin for ImageLocality {
     }
 }
 
+/// How many of the pod's images the node has, and how many there are.
+pub fn images_on(pod: &PodInfo, snapshot: &Snapshot<'_>, node: NodeIndex) -> (usize, usize) {
+    let there = &snapshot.node(node).images;
+    let has = |image: &&Name| {
+        let name = normalized_image_name(image);
+        there.iter().any(|image| image.names.contains(&name))
+    };
+    let all = || images(&pod.pod.spec, Version::V1_36);
+    (all().filter(has).count(), all().count())
+}
+
 /// The images of a pod; one that several containers use comes several times.
 fn images(spec: &PodSpec, version: Version) -> impl Iterator<Item = &Name> {
     let containers = spec.init_containers.iter().chain(&spec.containers).map(|container| &container.image);

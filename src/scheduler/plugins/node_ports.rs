@@ -42,7 +42,7 @@ impl Plugin for NodePorts {
 }
 
 /// Whether some wanted port is taken.
-fn conflict(wanted: &[HostPort], used: &[HostPort]) -> bool {
+pub fn conflict(wanted: &[HostPort], used: &[HostPort]) -> bool {
     wanted.iter().any(|wanted| {
         used.iter().any(|used| {
             used.port == wanted.port

@@ -97,7 +97,7 @@ fn term_matches(term: &PodAffinityTerm, owner: &Pod, other: &Pod, selects: impl 
 
 /// Whether a term of the pod that is to be placed means a pod of the cluster: its namespace selector stands for the
 /// namespaces that are known now.
-fn own_term_matches(term: &PodAffinityTerm, pod: &Pod, other: &Pod, selectors: &Selectors) -> bool {
+pub fn own_term_matches(term: &PodAffinityTerm, pod: &Pod, other: &Pod, selectors: &Selectors) -> bool {
     term_matches(term, pod, other, |selector| {
         selector.requirements.is_empty()
             || selectors.namespace(&other.meta.namespace).is_some_and(|labels| selector.matches(labels))
@@ -110,7 +110,7 @@ fn all_own_match(terms: &[PodAffinityTerm], pod: &Pod, other: &Pod, selectors: &
 }
 
 /// Whether a term of a pod of the cluster means the pod that is to be placed, whose namespace has these labels.
-fn others_term_matches(term: &PodAffinityTerm, other: &Pod, pod: &Pod, namespace: &Labels) -> bool {
+pub fn others_term_matches(term: &PodAffinityTerm, other: &Pod, pod: &Pod, namespace: &Labels) -> bool {
     term_matches(term, other, pod, |selector| selector.matches(namespace))
 }
 

@@ -26,6 +26,11 @@ impl Preferences {
         (!preferences.0.is_empty()).then_some(preferences)
     }
 
+    /// The sum of weights at the node's places.
+    pub fn weight(&self, node: NodeIndex) -> i64 {
+        self.0.total(node)
+    }
+
     /// What the pod thinks of others.
     fn add_own(&mut self, pod: &Pod, snapshot: &Snapshot<'_>) {
         let sides = [(&pod.spec.pod_affinity, 1), (&pod.spec.pod_anti_affinity, -1)];

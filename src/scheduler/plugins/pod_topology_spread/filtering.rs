@@ -55,6 +55,24 @@ impl<'a> Spread<'a> {
         Some(Spread { pod, domains })
     }
 
+    /// Why the constraints keep the pod from the node, in numbers: `zone=a has 3 of them, the fewest is 2, 3 + 1 - 2 > 1`.
+    pub fn excess(&self, snapshot: &Snapshot<'_>, node: NodeIndex) -> Option<String> {
+        self.domains.iter().find_map(|domains| {
+            let (key, skew) = (&domains.constraint.topology_key, domains.constraint.max_skew);
+            let Some(pods) = domains.pods.at(node) else { return Some(format!("the node has no label {key}")) };
+            let (own, min) = (domains.own, domains.min());
+            let place = snapshot.node(node).meta.labels.get(key).map_or("", |value| value.as_str());
+            let is_over = pods + own - min > i64::from(skew);
+            is_over.then(|| {
+                let few = match domains.len < domains.constraint.min_domains.unwrap_or(1) as usize {
+                    true => format!("0 count as the fewest for want of domains ({})", domains.len),
+                    false => format!("the fewest is {min}"),
+                };
+                format!("{key}={place} has {pods}, {few}: {pods} + {own} - {min} > maxSkew {skew}")
+            })
+        })
+    }
+
     fn change(&mut self, snapshot: &Snapshot<'_>, other: &Pod, node: NodeIndex, pods: i64) {
         if other.meta.namespace != self.pod.meta.namespace || !has_all_keys(&self.domains, node) {
             return;

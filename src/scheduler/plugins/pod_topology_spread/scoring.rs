@@ -87,6 +87,12 @@ impl Spread {
         }
     }
 
+    /// Matching pods in the node's domains: label and count; without the labels that the node lacks.
+    pub fn matching(&self, node: NodeIndex) -> impl Iterator<Item = (&Name, i64)> {
+        let known = self.domains.iter().filter(move |domains| domains.nodes.of(node).is_some());
+        known.map(move |domains| (&domains.constraint.topology_key, domains.matching(node)))
+    }
+
     fn ignores(&self, node: NodeIndex) -> bool {
         self.requires_all_keys && self.domains.iter().any(|domains| domains.nodes.of(node).is_none())
     }
@@ -105,14 +111,21 @@ impl Domains {
         self.nodes.of(node).unwrap_or(self.absent)
     }
 
+    /// Matching pods in the node's domain; none without one.
+    fn matching(&self, node: NodeIndex) -> i64 {
+        match (self.nodes.of(node), self.is_by_node) {
+            (None, _) => 0,
+            (_, true) => self.counts.as_ref().map_or(0, |counts| counts.on(node)),
+            (Some(place), _) => self.pods[place].unwrap_or(0),
+        }
+    }
+
     /// Matching pods in the node's domain, weighed.
     fn weigh(&self, node: NodeIndex) -> f64 {
-        let Some(place) = self.nodes.of(node) else { return 0.0 };
-        let count = match self.is_by_node {
-            true => self.counts.as_ref().map_or(0, |counts| counts.on(node)),
-            false => self.pods[place].unwrap_or(0),
-        };
-        count as f64 * self.weight + f64::from(self.constraint.max_skew - 1)
+        if self.nodes.of(node).is_none() {
+            return 0.0;
+        }
+        self.matching(node) as f64 * self.weight + f64::from(self.constraint.max_skew - 1)
     }
 }
 
