@@ -102,9 +102,6 @@ fn ties_and_what_is_under_way_are_told() {
         "It is on node-2 (Running): attempt 1 took one of 2 equally good nodes of 2 that fit."
     );
     assert_eq!(answer.attempts[0].tied, ["node-1", "node-2"]);
-<<<<<<< HEAD
-    // The draw took node-2. The list takes 4 ms, a cycle 100 us and 2 us a node, the binding 9 ms.
-=======
     let sentence = "2 nodes share the highest total; a draw takes one, Kubernetes takes any.\n";
     assert!(told(&plan, "a", None, false).contains(sentence));
     let by_name = small("ties-by-name", "model: {ties: name}", &[("a", "")]);
@@ -113,8 +110,7 @@ fn ties_and_what_is_under_way_are_told() {
         text.contains("2 nodes share the highest total; the first by name is taken, Kubernetes takes any.\n"),
         "{text}"
     );
-    // The draw took node-2. The list takes 4 ms, a cycle 1 ms and 1 us a node, the binding 9 ms.
->>>>>>> e918b32 (Say who is in the way of a pod, tell of preemption, and draw an attempt; cases of spreading)
+    // The draw took node-2. The list takes 4 ms, a cycle 100 us and 2 us a node, the binding 9 ms.
     for (at_us, expected) in [
         (3_999, "It has no node: the scheduler does not know it (yet)."),
         (4_000, "It has no node yet: attempt 1 is under way."),

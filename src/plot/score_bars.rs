@@ -186,7 +186,8 @@ mod tests {
         };
         let svg = draw(&bars);
         assert_eq!(svg, draw(&bars));
-        for words in ["pod/web", "attempt 1", "share", "NodeAffinity (x 2)", "n1", "261", "chosen", "n3", "gpu", "\n93\n"]
+        for words in
+            ["pod/web", "attempt 1", "share", "NodeAffinity (x 2)", "n1", "261", "chosen", "n3", "gpu", "\n93\n"]
         {
             assert!(svg.contains(words), "{words}");
         }

@@ -180,7 +180,7 @@ impl Scheduler {
             let tie = self.settings.ties.draw(ctx.draws, key.stable_hash(), occurrence);
             let result = attempt(profile, info, &snapshot, nominator, &mut self.search, tie, memo);
             if is_explained {
-                let attempt = explain::attempt(queued.attempts, cause, &queued.info, &snapshot, &result);
+                let attempt = explain::attempt(profile, (queued.attempts, cause), &queued.info, &snapshot, &result);
                 ctx.out.explain(SchedulingNote::Attempt(Box::new(attempt)));
             }
             let work = Work::of(&result);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use super::cache::{NodeIndex, Snapshot};
 use super::explain_details::{OutDetails, ScoreDetails};
-use super::framework::{ClusterEvent, Code, PodInfo, Status, names};
+use super::framework::{ClusterEvent, Code, PodInfo, Profile, Status, names};
 use super::schedule_one::{ScheduleError, ScheduleResult};
 use crate::model::scheduling::{RejectedNode, SchedulingAttempt, ScoredNode};
 use crate::model::{Pod, RecordId};
 
-/// The attempt numbered `attempt`, whose record is `record`.
+/// The attempt with this number and record, by the rules of a profile.
 pub fn attempt(
-    attempt: u32,
-    record: RecordId,
+    profile: &Profile,
+    (attempt, record): (u32, RecordId),
     pod: &PodInfo,
     snapshot: &Snapshot<'_>,
     outcome: &Result<ScheduleResult, ScheduleError>,
@@ -41,7 +41,7 @@ pub fn attempt(
         let by_node: BTreeMap<u32, (&'static str, &Status)> =
             diagnosis.rejected.iter().map(|(node, plugin, status)| (node.0, (*plugin, status))).collect();
         let rejected = snapshot.nodes().iter().filter_map(|node| by_node.get(&node.0).map(|found| (*node, *found)));
-        let details = OutDetails::of(pod, snapshot);
+        let details = OutDetails::of(profile, pod, snapshot);
         explained.rejected =
             rejected.map(|(node, (plugin, status))| rejected_node(&details, snapshot, node, plugin, status)).collect();
         explained.excluded = diagnosis.excluded;
@@ -49,7 +49,7 @@ pub fn attempt(
         explained.pre_filter = diagnosis.pre_filter.as_ref().map(|(plugin, status)| (*plugin, status.message()));
     }
     if let Some(scores) = outcome.as_ref().ok().and_then(|result| result.scores.as_ref()) {
-        let details = ScoreDetails::of(pod, snapshot, &scores.nodes);
+        let details = ScoreDetails::of(profile, pod, snapshot, &scores.nodes);
         let names: Vec<&'static str> = scores.plugins.iter().map(|(name, _, _)| *name).collect();
         explained.score_plugins = scores.plugins.iter().map(|(name, weight, _)| (*name, *weight)).collect();
         let row = |(index, node): (usize, &NodeIndex)| ScoredNode {
@@ -144,7 +144,7 @@ mod tests {
         let (profile, info) = (Profile::default_profile(Version::V1_36), PodInfo::new(Rc::new(pod)));
         let snapshot = cache.snapshot();
         let outcome = schedule_pod(&profile, &info, &snapshot, &Nominator::default(), &mut Search::default());
-        attempt(3, RecordId(7), &info, &snapshot, &outcome)
+        attempt(&profile, (3, RecordId(7)), &info, &snapshot, &outcome)
     }
 
     fn details(attempt: &SchedulingAttempt) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use super::cache::{NodeIndex, Snapshot};
 use super::framework::pod_info::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_of};
-use super::framework::{PodInfo, Status, names};
+use super::framework::{PodInfo, Profile, Status, names};
 use super::plugins::image_locality::images_on;
 use super::plugins::inter_pod_affinity::filtering::{REASON_AFFINITY, REASON_ANTI_AFFINITY, REASON_EXISTING};
 use super::plugins::inter_pod_affinity::scoring::Preferences;
@@ -23,8 +23,8 @@ pub struct OutDetails<'a> {
 
 impl<'a> OutDetails<'a> {
     /// Counts what pods of the cluster count for.
-    pub fn of(pod: &'a PodInfo, snapshot: &'a Snapshot<'a>) -> OutDetails<'a> {
-        OutDetails { pod, snapshot, spread: filtering::Spread::of(&pod.pod, snapshot) }
+    pub fn of(profile: &Profile, pod: &'a PodInfo, snapshot: &'a Snapshot<'a>) -> OutDetails<'a> {
+        OutDetails { pod, snapshot, spread: filtering::Spread::of(&pod.pod, &profile.spread_defaults, snapshot) }
     }
 
     /// What is in the way of a plugin on a node; empty when nothing is known beyond its reasons.
@@ -226,9 +226,15 @@ pub struct ScoreDetails<'a> {
 
 impl<'a> ScoreDetails<'a> {
     /// For the nodes that are scored.
-    pub fn of(pod: &'a PodInfo, snapshot: &'a Snapshot<'a>, nodes: &[NodeIndex]) -> ScoreDetails<'a> {
-        let spread = scoring::Spread::of(&pod.pod, snapshot, nodes);
-        ScoreDetails { pod, snapshot, spread, preferences: Preferences::of(&pod.pod, snapshot) }
+    pub fn of(
+        profile: &Profile,
+        pod: &'a PodInfo,
+        snapshot: &'a Snapshot<'a>,
+        nodes: &[NodeIndex],
+    ) -> ScoreDetails<'a> {
+        let spread = scoring::Spread::of(&pod.pod, &profile.spread_defaults, snapshot, nodes);
+        let preferences = Preferences::of(&pod.pod, profile.affinity, snapshot);
+        ScoreDetails { pod, snapshot, spread, preferences }
     }
 
     /// What the scores of these plugins come from on a node:

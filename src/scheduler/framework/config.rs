@@ -9,6 +9,7 @@ use super::registry::{DEFAULT_SCHEDULER_NAME, Profile, Registered, Version, regi
 use super::selected::Selected;
 use super::{Plugin, names};
 use crate::model::Name;
+use crate::scheduler::plugins::pod_topology_spread::common::Defaults;
 
 /// An extension point; `MultiPoint` stands for all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -248,6 +249,8 @@ impl ProfileConfig {
             plugins,
             preemption: post_filters(names::DEFAULT_PREEMPTION).then_some(self.args.preemption),
             looks_at_claims: post_filters(names::DYNAMIC_RESOURCES),
+            spread_defaults: Defaults::new(self.args.default_constraints.as_deref()),
+            affinity: self.args.affinity,
         }
     }
 

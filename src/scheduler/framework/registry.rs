@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::config::{PluginArgs, Point, PreemptionArgs};
+use super::config::{AffinityArgs, PluginArgs, Point, PreemptionArgs};
 use super::{ClusterEvent, Plugin, PodInfo, ProfileConfig, SortKey};
 use crate::model::{Name, Time};
 use crate::scheduler::plugins::pod_topology_spread::common::Defaults;
@@ -53,6 +53,10 @@ pub struct Profile {
     pub preemption: Option<PreemptionArgs>,
     /// Whether DynamicResources has its say in PostFilter: that there are no claims to give up.
     pub looks_at_claims: bool,
+    /// Default constraints of PodTopologySpread.
+    pub spread_defaults: Defaults,
+    /// Arguments of InterPodAffinity.
+    pub affinity: AffinityArgs,
 }
 
 impl Profile {
