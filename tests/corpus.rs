@@ -132,7 +132,7 @@ fn scheduler_configurations_name_what_they_ask_in_vain() {
     {
         assert!(trimaran.contains(word), "{word}:\n{trimaran}");
     }
-    assert!(!trimaran.contains("NodeResourcesBalancedAllocation"), "that one is simulated:\n{trimaran}");
+    assert!(!trimaran.contains("no plugin NodeResourcesBalancedAllocation"), "that one is simulated:\n{trimaran}");
     let number = told("037-scheduler-config-multipoint-weight.yaml");
     assert!(number.contains("NodeNumber") && !number.contains("no profile is called"), "{number}");
     for (file, place) in [

@@ -55,6 +55,10 @@ fn resolved_scenarios_give_the_same_traces() {
         allow_outside: false,
     };
     for file in scenario_files() {
+        // Commands of some name nodes that others would not have.
+        let names_nodes = ["spread-zones.yaml", "taints.yaml"].iter().any(|name| file.ends_with(name));
+        let nodes = changed.nodes.clone().filter(|_| !names_nodes);
+        let changed = Overrides { nodes, ..changed.clone() };
         for (name, overrides) in [("as-it-is.yaml", &Overrides::default()), ("changed.yaml", &changed)] {
             let resolved = load(std::slice::from_ref(&file), overrides).unwrap().resolved;
             let copy = folder.join(name);

@@ -423,7 +423,7 @@ impl Worlds<'_> {
         }
         let others = &self.input.manifests.others;
         match is_first {
-            true => manifests::check_all(&manifests, others, &[], &mut self.problems.borrow_mut()),
+            true => manifests::check_all(&manifests, others, &Manifests::default(), &mut self.problems.borrow_mut()),
             false => manifests::check_again(&manifests, others, &mut self.problems.borrow_mut()),
         }
         let file = file::read(&Entry::root(&scenario, self.problems).among(&self.input.known));

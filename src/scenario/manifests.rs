@@ -209,8 +209,8 @@ fn read_other(mut document: Document) -> Other {
 }
 
 /// What admission looks at beside an object: all objects that the files describe.
-fn surroundings<'a>(list: &'a [Manifest], others: impl Iterator<Item = &'a Other>) -> Surroundings {
-    let simulated = list.iter().map(|manifest| &manifest.document.value);
+fn surroundings<'a>(list: impl Iterator<Item = &'a Manifest>, others: impl Iterator<Item = &'a Other>) -> Surroundings {
+    let simulated = list.map(|manifest| &manifest.document.value);
     let rest = others.map(|other| &other.document.value);
     // Namespaces that no file describes are made, with a notice.
     Surroundings { any_namespace: true, ..Surroundings::among(simulated.chain(rest)) }
@@ -270,9 +270,9 @@ fn check_other(other: &Other, around: &Surroundings, problems: &mut Diagnostics)
 }
 
 /// Adds everything that is wrong with manifests that come together, beside others that are there.
-pub fn check_all(list: &[Manifest], others: &[Other], beside: &[Other], problems: &mut Diagnostics) {
+pub fn check_all(list: &[Manifest], others: &[Other], beside: &Manifests, problems: &mut Diagnostics) {
     check_unique(list, others, problems);
-    let around = surroundings(list, beside.iter().chain(others));
+    let around = surroundings(list.iter().chain(&beside.list), beside.others.iter().chain(others));
     check_fields_of_all(list, &around, problems);
     others.iter().for_each(|other| check_other(other, &around, problems));
     check_together(list, others, problems);
@@ -297,7 +297,7 @@ fn check_fields_of_all(list: &[Manifest], around: &Surroundings, problems: &mut 
 /// As [`check_all`], once manifests were checked and values were set in some of them.
 pub fn check_again(list: &[Manifest], others: &[Other], problems: &mut Diagnostics) {
     check_unique(list, others, problems);
-    let around = surroundings(list, others.iter());
+    let around = surroundings(list.iter(), others.iter());
     let changed = list.iter().filter(|manifest| !manifest.document.set_at.is_empty());
     changed.for_each(|manifest| check_fields(manifest, &around, problems));
 }

@@ -180,6 +180,17 @@ fn the_command_line_overrides() {
 }
 
 #[test]
+fn what_is_applied_later_is_admitted_by_what_is_there() {
+    let class = "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n";
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {priorityClassName: high, containers: [{name: c, image: 'x:1'}]}}";
+    let scenario = format!("{HEAD}  files: {{p.yaml: [{pod}]}}\n  timeline: [{{at: 1m, kubectl: apply -f p.yaml}}]\n");
+    let folder = Folder::new("applied-class", &[("s.yaml", &format!("{scenario}{class}")), ("none.yaml", &scenario)]);
+    assert!(folder.load("s.yaml", &Overrides::default()).is_ok());
+    let refused = folder.load("none.yaml", &Overrides::default()).unwrap_err().to_string();
+    assert!(refused.contains("no PriorityClass with name high was found"), "{refused}");
+}
+
+#[test]
 fn includes_and_applied_files_are_read_beside_the_scenario() {
     let scenario = format!(
         "{HEAD}  include: [more, 'p*.yaml']\n  timeline: [{{at: 1m, kubectl: apply -f late.yaml}}, {{at: 2m, kubectl: scale deploy/d --replicas=1}}]\n"

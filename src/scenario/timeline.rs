@@ -88,7 +88,7 @@ impl World<'_> {
                 notice.severity = Severity::Notice;
                 problems.push(notice);
             }
-            let beside = &self.input.manifests.others;
+            let beside = &self.input.manifests;
             manifests::check_all(&manifests.list, &manifests.others, beside, &mut problems);
             found.extend(manifests.list.into_iter().map(|manifest| Arc::new(manifest.document.value)));
         }
