@@ -285,10 +285,13 @@ fn preemption_is_told_and_a_nominated_node_is_no_sample() {
     let plan = plan("preemption", "base");
     let pod = waiting_pod(&plan, Span::from_seconds(65));
     let text = told(&plan, &pod, None, true);
-    assert!(text.contains("It is on node-1 (Running): attempt 2 took the node that it was nominated to.\n"), "{text}");
+    assert!(text.contains("It is on node-1 (Running): attempt 2 took the node that it was nominated to, and that default/batch had to leave for it.\n"), "{text}");
     assert!(text.contains("preempts pod default/batch on node-1, which it is nominated to\n"), "{text}");
     assert!(text.contains("It is nominated to node-1, which still fits: the others were not asked.\n"), "{text}");
     assert!(!text.contains("enough others fit"), "{text}");
+    let text = told(&plan, &pod, Some(Span::from_seconds(65)), false);
+    let waits = "It has no node yet: it is nominated to node-1 and waits until default/batch has gone.\n";
+    assert!(text.contains(waits), "{text}");
 }
 
 #[test]

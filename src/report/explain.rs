@@ -387,12 +387,34 @@ fn placed(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String 
     let bound = observed.entries.iter().any(is_bound);
     let confirmed = if bound { "" } else { ", and the answer to the binding is on its way" };
     let why = match (attempt.feasible, attempt.tied.len()) {
-        _ if attempt.nominated.is_some() => "the node that it was nominated to".to_string(),
+        _ if attempt.nominated.is_some() => match room_made(observed) {
+            Some((on, victims)) if on == node.as_str() => {
+                format!("the node that it was nominated to, and that {} had to leave for it", victims.join(", "))
+            }
+            _ => "the node that it was nominated to".to_string(),
+        },
         (1, _) => "the only node that fits".to_string(),
         (fit, 0) => format!("the best of {fit} nodes that fit"),
         (fit, tied) => format!("one of {tied} equally good nodes of {fit} that fit"),
     };
     format!("It is on {node} ({phase}): attempt {} took {why}{confirmed}.", attempt.number)
+}
+
+/// The last node where room was made for it, and who had to go.
+fn room_made(observed: &Observed) -> Option<(&str, &[String])> {
+    observed.entries.iter().rev().find_map(|(_, entry)| match entry {
+        Entry::Note(SchedulingNote::Preempts { node, victims }) => Some((node.as_str(), victims.as_slice())),
+        _ => None,
+    })
+}
+
+/// Whether its last attempt is the one that made room.
+fn is_making_room(observed: &Observed) -> bool {
+    let last = observed.entries.iter().rev().find_map(|(_, entry)| match entry {
+        Entry::Note(note @ (SchedulingNote::Preempts { .. } | SchedulingNote::Attempt(_))) => Some(note),
+        _ => None,
+    });
+    matches!(last, Some(SchedulingNote::Preempts { .. }))
 }
 
 fn pending(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String {
@@ -417,6 +439,10 @@ fn pending(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String
         }
         (Some(SchedulingNote::Attempt(attempt)), Some(Waiting::Nothing) | None) => {
             format!("It has no node yet: attempt {} is under way.", attempt.attempt)
+        }
+        (_, Some(Waiting::Event { .. } | Waiting::Backoff { .. })) if is_making_room(observed) => {
+            let (node, victims) = room_made(observed).expect("it is made now");
+            format!("It has no node yet: it is nominated to {node} and waits until {} has gone.", victims.join(", "))
         }
         (_, Some(Waiting::Turn)) => "It has no node yet: other pods are tried before it.".to_string(),
         (_, Some(Waiting::Backoff { until, .. })) => {

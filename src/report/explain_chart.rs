@@ -30,13 +30,12 @@ pub fn bars(explanation: &Explanation, object: &str, asked: &str, limit: usize) 
         notes.push(format!("No node was looked at, because of {}: {}.", by.plugin, by.reason));
     }
     let number = attempt.number;
-    let looked = format!("{} of {} nodes looked at, {} fit", attempt.evaluated, attempt.nodes, attempt.feasible);
+    let fits = if attempt.feasible == 1 { "fits" } else { "fit" };
+    let looked = format!("{} of {} nodes looked at, {} {fits}", attempt.evaluated, attempt.nodes, attempt.feasible);
+    let bars = if attempt.scores.is_empty() { "" } else { " Bars: weight x score." };
     Some(ScoreBars {
         title: format!("{object} at {asked}"),
-        subtitle: format!(
-            "{} Attempt {number} at {}: {looked}. Bars: weight x score.",
-            explanation.conclusion, attempt.time
-        ),
+        subtitle: format!("{} Attempt {number} at {}: {looked}.{bars}", explanation.conclusion, attempt.time),
         note: notes.join(" "),
         plugins: attempt.score_plugins.iter().map(|plugin| format!("{} (x {})", plugin.name, plugin.weight)).collect(),
         fit: fit.into_iter().take(fit_shown).collect(),

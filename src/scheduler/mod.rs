@@ -1,8 +1,9 @@
 //! kube-scheduler: which pending pod is placed next, and on which node.
 //!
 //! Read [`framework`] (what a plugin is), [`plugins`], [`cache`] (what the scheduler believes about nodes), [`queue`]
-//! (which pod is next), [`schedule_one`] (one attempt, pure), [`preemption`] (making room), [`memo`] (what makes it fast),
-//! [`cycle_time`] (how long it takes), [`explain`] (an attempt in words), [`component`] (the glue over time).
+//! (which pod is next), [`schedule_one`] (one attempt, pure), [`ties`] (which of equally good nodes), [`preemption`] (whether and
+//! whom to preempt, pure), [`preempt`] (what is sent for that, in which order), [`memo`] (what makes it fast), [`cycle_time`]
+//! (how long it takes), [`explain`] (an attempt in words), [`component`] (the glue over time; its parts in component_*.rs).
 //!
 //! Upstream: pkg/scheduler, v1.36, default profile.
 //!
