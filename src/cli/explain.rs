@@ -98,7 +98,10 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Exit> {
         let pods = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
         let names: Vec<String> =
             pods.filter(|pod| pod.namespace == *object.namespace).map(|pod| pod.name.to_string()).collect();
-        let help = suggest::help(&object.name, names.iter().map(String::as_str));
+        let elsewhere = past.world.api().truth().iter(Kind::Pod).map(|pod| pod.key());
+        let elsewhere = elsewhere.filter(|pod| pod.name == *object.name).map(|pod| pod.namespace.to_string()).next();
+        let elsewhere = elsewhere.map(|namespace| format!("namespace {namespace} has one: -n {namespace}"));
+        let help = elsewhere.or_else(|| suggest::help(&object.name, names.iter().map(String::as_str)));
         let help = help.map_or_else(String::new, |help| format!(" ({help})"));
         bail!("there is no {object} at {asked}, and none came to the scheduler{help}");
     };

@@ -245,9 +245,11 @@ fn summarise(plan: &Plan, world: &World, watcher: &Watcher<'_>, ending: Ending) 
         Ending::Stopped => Some("results could not be written".to_string()),
         Ending::Duration | Ending::Quiet => None,
         Ending::Limit => {
-            summary
-                .notices
-                .push("the run was not quiet when the longest time allowed without a duration was over".to_string());
+            let ended = world.ended_at() - plan.start_at;
+            let text = format!(
+                "the run was stopped after {ended} and was not quiet: `until` sets this limit, `duration` a length"
+            );
+            summary.notices.push(text);
             None
         }
     };

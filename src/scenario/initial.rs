@@ -54,7 +54,8 @@ impl World<'_> {
                 continue;
             }
             implied.push(Arc::new(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})));
-            if name != "default" && !name.starts_with("kube-") {
+            let is_there_anyway = ["default", "kube-system", "kube-public", "kube-node-lease"].contains(&name);
+            if !is_there_anyway {
                 notices.push(format!("namespace {name} is in no file: it is there from the start"));
             }
         }
