@@ -13,6 +13,7 @@ use kubesim::cli::explain::render;
 use kubesim::experiment::explain::{listen_for, observe};
 use kubesim::model::{Kind, Object, Span};
 use kubesim::report::explain::{Explanation, explain};
+use kubesim::report::explain_chart;
 use kubesim::sim::Plan;
 
 use serde_json::{Value, json};
@@ -289,6 +290,9 @@ fn preemption_is_told_and_a_nominated_node_is_no_sample() {
     assert!(text.contains("preempts pod default/batch on node-1, which it is nominated to\n"), "{text}");
     assert!(text.contains("It is nominated to node-1, which still fits: the others were not asked.\n"), "{text}");
     assert!(!text.contains("enough others fit"), "{text}");
+    let bars = explain_chart::bars(&ask(&plan, &pod, None, false).unwrap(), "pod/urgent", "the end", 20).unwrap();
+    assert_eq!(bars.note, "It is nominated to node-1, which still fits: the others were not asked.");
+    assert_eq!((bars.fit.len(), bars.fit[0].chosen, bars.fit[0].scores.len(), bars.out.len()), (1, true, 0, 0));
     let text = told(&plan, &pod, Some(Span::from_seconds(65)), false);
     let waits = "It has no node yet: it is nominated to node-1 and waits until default/batch has gone.\n";
     assert!(text.contains(waits), "{text}");
@@ -355,8 +359,8 @@ fn an_attempt_is_drawn() {
         "TaintToleration (x 3)",
         "427  chosen",
         "\n409\n",
-        "NodeAffinity: node(s) didn",
-        "(4 cpu wanted, 2 of 2 free)",
+        "NodeAffinity: accelerator=gpu wanted, the node has no label accelerator",
+        "NodeResourcesFit: 4 cpu wanted, 2 of 2 free",
     ] {
         assert!(svg.contains(words), "{words}");
     }

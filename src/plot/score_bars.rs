@@ -154,7 +154,7 @@ fn draw_labels(canvas: &mut Canvas<'_>, row: &FitRow, (left, right): (i32, i32),
     }
     canvas.text(&words, (right + 10, middle), LABEL_SIZE, palette::INK, Align::Left);
     if row.scores.is_empty() {
-        let why = "taken without scores: no other node fits";
+        let why = "taken without scores";
         canvas.text(why, (left + 6, middle), TICK_SIZE, palette::PALE_INK, Align::Left);
     }
 }

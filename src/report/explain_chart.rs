@@ -23,6 +23,13 @@ pub fn bars(explanation: &Explanation, object: &str, asked: &str, limit: usize) 
             notes.push(format!("Not shown: {left} more {what}."));
         }
     }
+    match (&attempt.nominated, attempt.scores.is_empty() && attempt.chosen.is_some()) {
+        (Some(node), _) => {
+            notes.push(format!("It is nominated to {node}, which still fits: the others were not asked."))
+        }
+        (None, true) => notes.push("No other node fits.".to_string()),
+        (None, false) => {}
+    }
     if attempt.excluded > 0 {
         notes.push(format!("{} left out by {}.", attempt.excluded, attempt.narrowed_by.join(" and ")));
     }
@@ -67,7 +74,8 @@ fn fit_rows(attempt: &Attempt) -> Vec<FitRow> {
     rows
 }
 
+/// What is in the way; where that is not known, the plugin's reasons. There is no room for both.
 fn out_row(out: &Out) -> (String, String) {
-    let detail = if out.detail.is_empty() { String::new() } else { format!(" ({})", out.detail) };
-    (out.node.clone(), format!("{}: {}{detail}", out.plugin, out.reasons.join(", ")))
+    let why = if out.detail.is_empty() { out.reasons.join(", ") } else { out.detail.clone() };
+    (out.node.clone(), format!("{}: {why}", out.plugin))
 }
