@@ -1,6 +1,7 @@
 //! kubesim: a deterministic discrete-event simulator of the Kubernetes control plane.
 
 pub mod apiserver;
+pub mod autoscaling;
 pub mod cli;
 pub mod client;
 pub mod component;
