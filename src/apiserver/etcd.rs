@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::pod_tallies::PodTallies;
 use super::pods_by_node::PodsByNode;
 use crate::model::api::ObjectSelector;
 use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Span, Time};
@@ -78,7 +79,8 @@ pub struct Etcd {
     revision: Rv,
     objects: Vec<Map<Key, Object>>,
     logs: Vec<Log>,
-    ever: Set<Key>,
+    /// The keys of objects that were deleted.
+    gone: Set<Key>,
     last_write: Time,
     kind_revision: [Rv; Kind::COUNT],
     /// The kinds of custom resources that it has held, in order.
@@ -86,6 +88,7 @@ pub struct Etcd {
     /// Writes of each object, where they are counted.
     writes: Option<Map<Key, u32>>,
     pods_by_node: PodsByNode,
+    pod_tallies: PodTallies,
 }
 
 impl Etcd {
@@ -95,12 +98,13 @@ impl Etcd {
             revision: Rv(0),
             objects: vec![Map::default(); Kind::COUNT],
             logs: vec![Log::default(); Kind::COUNT],
-            ever: Set::default(),
+            gone: Set::default(),
             last_write: Time::default(),
             kind_revision: [Rv(0); Kind::COUNT],
             custom_kinds: Vec::new(),
             writes: None,
             pods_by_node: PodsByNode::default(),
+            pod_tallies: PodTallies::default(),
         }
     }
 
@@ -136,7 +140,7 @@ impl Etcd {
 
     /// Whether an object with this key ever existed.
     pub fn ever_existed(&self, key: &Key) -> bool {
-        self.ever.contains(key)
+        self.get(key).is_some() || self.gone.contains(key)
     }
 
     /// The objects of a kind, in no meaningful order.
@@ -157,6 +161,11 @@ impl Etcd {
         }
     }
 
+    /// Sums over all pods.
+    pub fn pod_tallies(&self) -> &PodTallies {
+        &self.pod_tallies
+    }
+
     /// How many objects of a kind there are.
     pub fn count(&self, kind: Kind) -> usize {
         self.objects[kind.index()].len()
@@ -167,11 +176,12 @@ impl Etcd {
         self.revision.0 += 1;
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
-        let old = self.objects[key.kind.index()].insert(key.clone(), object.clone());
+        let kind = key.kind;
+        let old = self.objects[kind.index()].insert(key, object.clone());
         self.pods_by_node.replace(old.as_ref(), Some(&object));
+        self.pod_tallies.replace(old.as_ref(), Some(&object));
         if old.is_none() {
-            self.hold(key.kind);
-            self.ever.insert(key);
+            self.hold(kind);
         }
         self.append(LogEntry {
             rv: self.revision,
@@ -197,7 +207,9 @@ impl Etcd {
     pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
         // Order is not used: every list is sorted.
         let old = self.objects[key.kind.index()].swap_remove(key)?;
+        self.gone.insert(key.clone());
         self.pods_by_node.replace(Some(&old), None);
+        self.pod_tallies.replace(Some(&old), None);
         self.revision.0 += 1;
         let mut last = old.clone();
         last.meta_mut().resource_version = self.revision;

@@ -12,6 +12,7 @@ pub mod flow_control;
 pub mod instance;
 mod label_patch;
 pub mod naming;
+pub mod pod_tallies;
 mod pods;
 mod pods_by_node;
 pub mod settings;

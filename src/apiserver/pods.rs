@@ -135,7 +135,11 @@ pub(super) fn disrupted(pod: &Rc<Pod>, now: Time) -> Pod {
 /// Sets a condition; its transition time moves only when its status does.
 pub(super) fn set_condition(conditions: &mut Vec<Condition>, mut new: Condition) {
     match conditions.iter_mut().find(|condition| condition.condition_type == new.condition_type) {
-        None => conditions.push(new),
+        None => {
+            // Lists are short and there are many of them: no room to spare.
+            conditions.reserve_exact(1);
+            conditions.push(new);
+        }
         Some(old) => {
             if old.status == new.status {
                 new.last_transition = old.last_transition;
@@ -150,7 +154,8 @@ pub(super) fn merge_kubelet_status(stored: &PodStatus, written: &PodStatus) -> P
     let mut merged = written.clone();
     merged.qos_class = stored.qos_class;
     merged.nominated_node_name = stored.nominated_node_name.clone();
-    merged.conditions = stored.conditions.clone();
+    merged.conditions = Vec::with_capacity(stored.conditions.len().max(written.conditions.len()));
+    merged.conditions.extend_from_slice(&stored.conditions);
     for condition in &written.conditions {
         if condition.condition_type != "PodScheduled" || find_condition(&stored.conditions, "PodScheduled").is_none() {
             set_condition(&mut merged.conditions, condition.clone());

@@ -7,8 +7,12 @@
 //! for the answer to anything.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hash};
 
-use crate::model::{Cause, EventType, Key, KubeEvent, Map, Meta, Name, Patch, Request, Rv, Set, Span, Time, Uid};
+use smallvec::SmallVec;
+
+use crate::model::name::FixedHash;
+use crate::model::{Cause, EventType, Key, Kind, KubeEvent, Map, Meta, Name, Patch, Request, Rv, Span, Time, Uid};
 
 use super::recency_map::RecencyMap;
 use super::token_bucket::TokenBucket;
@@ -41,22 +45,43 @@ pub struct Report {
     pub message: Name,
 }
 
-type AlikeKey = (Uid, Name, EventType, &'static str);
-/// Events are alike whatever part of the object they are about, but the same only about the same part.
-///
-/// Upstream: `EventAggregatorByReasonFunc` has no `FieldPath`, `getEventKey` has it.
-type SameKey = (AlikeKey, Name, Name);
+/// Texts of which the recorder keeps the last, so that equal ones of many Events share their memory.
+const RECENT_TEXTS: usize = 16;
 
+/// What makes Events alike, as a hash: uid, name, type and reason, whatever part of the object they are about.
+///
+/// Upstream: `EventAggregatorByReasonFunc`.
+#[derive(Clone, Copy, Hash)]
+struct AlikeKey(u64);
+
+impl AlikeKey {
+    fn of(report: &Report) -> AlikeKey {
+        let Report { uid, regarding, event_type, reason, .. } = report;
+        AlikeKey(hash(&(uid, &regarding.name, event_type, reason)))
+    }
+}
+
+/// What makes Events the same, as a hash: they are alike, and their text and the part they are about are equal.
+///
+/// Upstream: `getEventKey`, which has the `FieldPath`.
+#[derive(Clone, Copy)]
+struct SameKey(u64);
+
+fn hash(what: &impl Hash) -> u64 {
+    FixedHash.hash_one(what)
+}
+
+/// The different texts of alike events, as hashes, and when the last came.
 #[derive(Clone, Debug)]
 struct Alike {
-    messages: Set<Name>,
+    messages: SmallVec<[u64; 2]>,
     last: Time,
 }
 
-/// What was observed of equal events. `key` is there once an Event was created for them.
+/// What was observed of equal events. `event` is the name of the Event that was created for them, empty before.
 #[derive(Clone, Debug, Default)]
 struct Observed {
-    key: Option<Key>,
+    event: Name,
     count: i32,
 }
 
@@ -64,24 +89,24 @@ struct Observed {
 #[derive(Clone, Debug)]
 pub struct EventRecorder {
     source: Name,
-    alike: RecencyMap<AlikeKey, Alike>,
-    spam: RecencyMap<(Uid, Name), TokenBucket>,
-    observed: RecencyMap<SameKey, Observed>,
+    alike: RecencyMap<Alike>,
+    spam: RecencyMap<TokenBucket>,
+    observed: RecencyMap<Observed>,
     waiting: VecDeque<(Cause, Request)>,
     in_flight: bool,
     last_stamp: i64,
     /// Series by what makes events equal there; `None` for the older recorder.
-    series: Option<Map<SeriesKey, Series>>,
+    series: Option<Map<u64, Series>>,
     /// When series that are over were last taken out.
     swept: Time,
+    reasons: Vec<(&'static str, Name)>,
+    texts: VecDeque<Name>,
 }
-
-type SeriesKey = (AlikeKey, Rv);
 
 /// Equal events: the Event that was created, whether a second one was seen, and when the last.
 #[derive(Clone, Debug)]
 struct Series {
-    key: Key,
+    event: Name,
     message: Name,
     is_series: bool,
     last: Time,
@@ -100,6 +125,8 @@ impl EventRecorder {
             last_stamp: i64::MIN,
             series: None,
             swept: Time::default(),
+            reasons: Vec::new(),
+            texts: VecDeque::new(),
         }
     }
 
@@ -110,37 +137,36 @@ impl EventRecorder {
 
     /// Takes a report; what has to be sent waits for [`EventRecorder::next_request`].
     pub fn report(&mut self, report: Report, now: Time, cause: Cause) {
-        let alike_key = (report.uid.clone(), report.regarding.name.clone(), report.event_type, report.reason);
+        let alike_key = AlikeKey::of(&report);
         if self.series.is_some() {
             return self.report_in_series(alike_key, report, now, cause);
         }
         let (message, same_key) = self.aggregate(alike_key, &report.message, &report.field_path, now);
-        let observed = self.observed.entry(&same_key, Observed::default);
+        let observed = self.observed.entry(same_key.0, Observed::default);
         // An event that the spam filter stops counts all the same.
         observed.count += 1;
-        let (count, existing) = (observed.count, observed.key.clone());
-        let spam_key = (report.uid.clone(), report.regarding.name.clone());
-        let bucket = self.spam.entry(&spam_key, || TokenBucket::new(SPAM_QPS, SPAM_BURST));
+        let (count, existing) = (observed.count, observed.event.clone());
+        let spam_key = hash(&(&report.uid, &report.regarding.name));
+        let bucket = self.spam.entry(spam_key, || TokenBucket::new(SPAM_QPS, SPAM_BURST));
         if !bucket.try_accept(now) {
             return;
         }
-        if let Some(key) = existing {
+        if !existing.is_empty() {
             let patch = Patch::EventCount { count, message };
-            self.waiting.push_back((cause, Request::Patch { key, patch }));
+            self.waiting.push_back((cause, Request::Patch { key: event_key(&report.regarding, existing), patch }));
             return;
         }
         // DIVERGES: when the first of equal events was stopped by the spam filter, upstream patches an Event that is not
         // there and creates it after the 404.
         let event = self.event(report, message, count, now);
-        let request = Request::Create(event.into());
-        self.observed.entry(&same_key, Observed::default).key = Some(request.key());
-        self.waiting.push_back((cause, request));
+        self.observed.entry(same_key.0, Observed::default).event = event.meta.name.clone();
+        self.waiting.push_back((cause, Request::Create(event.into())));
     }
 
     /// DIVERGES: upstream looks at its series every six minutes, tells the last count of those that ended and forgets those
     /// older than that; here an old one is forgotten when a new one comes, and its last count is not told.
     fn report_in_series(&mut self, alike_key: AlikeKey, report: Report, now: Time, cause: Cause) {
-        let series_key = (alike_key, report.version);
+        let series_key = hash(&(alike_key, report.version));
         let known = self.series.as_mut().and_then(|series| series.get_mut(&series_key));
         match known.filter(|series| now - series.last <= SERIES_END) {
             Some(series) => {
@@ -148,16 +174,17 @@ impl EventRecorder {
                 if !series.is_series {
                     series.is_series = true;
                     let patch = Patch::EventCount { count: 2, message: series.message.clone() };
-                    self.waiting.push_back((cause, Request::Patch { key: series.key.clone(), patch }));
+                    let key = event_key(&report.regarding, series.event.clone());
+                    self.waiting.push_back((cause, Request::Patch { key, patch }));
                 }
             }
             None => {
                 self.sweep(now);
                 let message = report.message.clone();
-                let request = Request::Create(self.event(report, message.clone(), 1, now).into());
-                let series = Series { key: request.key(), message, is_series: false, last: now };
+                let event = self.event(report, message.clone(), 1, now);
+                let series = Series { event: event.meta.name.clone(), message, is_series: false, last: now };
                 self.series.get_or_insert_default().insert(series_key, series);
-                self.waiting.push_back((cause, request));
+                self.waiting.push_back((cause, Request::Create(event.into())));
             }
         }
     }
@@ -174,21 +201,17 @@ impl EventRecorder {
     }
 
     fn event(&mut self, report: Report, message: Name, count: i32, now: Time) -> KubeEvent {
-        let namespace = if report.regarding.namespace.is_empty() {
-            Name::new("default")
-        } else {
-            report.regarding.namespace.clone()
-        };
+        let namespace = namespace_of(&report.regarding);
         let name = Name::from(format!("{}.{:016x}", report.regarding.name, self.stamp(now)));
         let second = now.truncated_to_seconds();
         KubeEvent {
             meta: Meta::named(namespace, name),
             regarding: report.regarding,
             regarding_uid: report.uid,
-            field_path: report.field_path,
+            field_path: self.shared(report.field_path),
             event_type: report.event_type,
-            reason: Name::new(report.reason),
-            message,
+            reason: self.reason(report.reason),
+            message: self.shared(message),
             source_component: self.source.clone(),
             first: second,
             last: second,
@@ -203,19 +226,44 @@ impl EventRecorder {
         self.last_stamp as u64 ^ (self.source.stable_hash() & 0xfff)
     }
 
+    fn reason(&mut self, reason: &'static str) -> Name {
+        if let Some((_, name)) = self.reasons.iter().find(|(known, _)| *known == reason) {
+            return name.clone();
+        }
+        let name = Name::new(reason);
+        self.reasons.push((reason, name.clone()));
+        name
+    }
+
+    /// The same text, as the recorder has had it before.
+    fn shared(&mut self, text: Name) -> Name {
+        if let Some(known) = self.texts.iter().find(|known| **known == text) {
+            return known.clone();
+        }
+        if self.texts.len() >= RECENT_TEXTS {
+            self.texts.pop_front();
+        }
+        self.texts.push_back(text.clone());
+        text
+    }
+
     /// The text to send and what it is the same as: the tenth different text of one kind is combined with the others.
     fn aggregate(&mut self, key: AlikeKey, message: &Name, field_path: &Name, now: Time) -> (Name, SameKey) {
-        let alike = self.alike.entry(&key, || Alike { messages: Set::default(), last: now });
+        let alike = self.alike.entry(key.0, || Alike { messages: SmallVec::new(), last: now });
         if now - alike.last > ALIKE_WINDOW {
             alike.messages.clear();
         }
-        alike.messages.insert(message.clone());
+        let text = hash(message);
+        if !alike.messages.contains(&text) {
+            alike.messages.push(text);
+        }
         alike.last = now;
         if alike.messages.len() < MAX_ALIKE {
-            return (message.clone(), (key, message.clone(), field_path.clone()));
+            return (message.clone(), SameKey(hash(&(key, message, field_path))));
         }
         alike.messages.pop();
-        (Name::from(format!("(combined from similar events): {message}")), (key, Name::EMPTY, Name::EMPTY))
+        let combined = Name::from(format!("(combined from similar events): {message}"));
+        (combined, SameKey(hash(&(key, &Name::EMPTY, &Name::EMPTY))))
     }
 
     /// The next request to send, if none is in flight: the older recorder sends one after the other.
@@ -239,10 +287,20 @@ impl EventRecorder {
     }
 }
 
+/// Events about objects without a namespace are in `default`.
+fn namespace_of(regarding: &Key) -> Name {
+    if regarding.namespace.is_empty() { Name::new("default") } else { regarding.namespace.clone() }
+}
+
+/// The key of an Event of this name about an object.
+fn event_key(regarding: &Key, name: Name) -> Key {
+    Key { kind: Kind::Event, namespace: namespace_of(regarding), name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Kind, Object};
+    use crate::model::{Object, Set};
 
     fn recorder() -> EventRecorder {
         EventRecorder::new(Name::new("replicaset-controller"))

@@ -120,9 +120,17 @@ pub struct Cache {
     objects: Map<Key, Object>,
     /// The map is in order of its keys: lists need no sort.
     is_sorted: bool,
-    by_controller: Map<Uid, BTreeSet<Key>>,
+    by_controller: Map<Uid, Siblings>,
     /// Where the next key is looked for before it is hashed.
     likely: Cell<Likely>,
+}
+
+/// The objects of one controller.
+#[derive(Clone, Debug, Default)]
+struct Siblings {
+    keys: BTreeSet<Key>,
+    /// How many of them are active pods: see [`Pod::is_active`].
+    active_pods: u32,
 }
 
 /// Keys are often asked for in the order of the cache, as in the reconciles after a resync.
@@ -176,7 +184,12 @@ impl Cache {
 
     /// The objects whose controller has this uid, in order of namespace and name.
     pub fn controlled_by(&self, uid: &Uid) -> impl Iterator<Item = &Object> {
-        self.by_controller.get(uid).into_iter().flatten().map(|key| &self.objects[key])
+        self.by_controller.get(uid).into_iter().flat_map(|siblings| &siblings.keys).map(|key| &self.objects[key])
+    }
+
+    /// How many pods whose controller has this uid neither ended nor are being deleted.
+    pub fn active_pods_of(&self, uid: &Uid) -> u32 {
+        self.by_controller.get(uid).map_or(0, |siblings| siblings.active_pods)
     }
 
     /// Puts an object in; returns what it replaced.
@@ -184,7 +197,13 @@ impl Cache {
         let key = object.key();
         let old = match self.objects.get_mut(&key) {
             Some(stored) if controller_uid(stored) == controller_uid(&object) => {
-                return Some(std::mem::replace(stored, object));
+                let (was, is) = (is_active_pod(stored), is_active_pod(&object));
+                let old = std::mem::replace(stored, object);
+                if was != is {
+                    let siblings = self.by_controller.get_mut(&owned_uid(&old)).expect("indexed when it came");
+                    siblings.active_pods = siblings.active_pods + u32::from(is) - u32::from(was);
+                }
+                return Some(old);
             }
             Some(stored) => Some(std::mem::replace(stored, object.clone())),
             None => {
@@ -194,9 +213,11 @@ impl Cache {
             }
         };
         if let Some(old) = &old {
-            self.unindex(&owned_uid(old), &key);
+            self.unindex(old, &key);
         }
-        self.by_controller.entry(owned_uid(&object)).or_default().insert(key);
+        let siblings = self.by_controller.entry(owned_uid(&object)).or_default();
+        siblings.keys.insert(key);
+        siblings.active_pods += u32::from(is_active_pod(&object));
         old
     }
 
@@ -205,7 +226,7 @@ impl Cache {
         // The order of `objects` shows nowhere: lists are sorted.
         let old = self.objects.swap_remove(key)?;
         self.is_sorted = false;
-        self.unindex(&owned_uid(&old), key);
+        self.unindex(&old, key);
         Some(old)
     }
 
@@ -229,11 +250,13 @@ impl Cache {
         keys
     }
 
-    fn unindex(&mut self, uid: &Uid, key: &Key) {
-        if let Some(keys) = self.by_controller.get_mut(uid) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_controller.swap_remove(uid);
+    fn unindex(&mut self, old: &Object, key: &Key) {
+        let uid = owned_uid(old);
+        if let Some(siblings) = self.by_controller.get_mut(&uid) {
+            siblings.keys.remove(key);
+            siblings.active_pods -= u32::from(is_active_pod(old));
+            if siblings.keys.is_empty() {
+                self.by_controller.swap_remove(&uid);
             }
         }
     }
@@ -241,6 +264,10 @@ impl Cache {
 
 fn controller_uid(object: &Object) -> Option<&Uid> {
     object.meta().controller().map(|owner| &owner.uid)
+}
+
+fn is_active_pod(object: &Object) -> bool {
+    object.as_pod().is_some_and(|pod| pod.is_active())
 }
 
 /// What an object is indexed by: the uid of its controller, empty without one.

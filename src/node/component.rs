@@ -58,7 +58,7 @@ pub struct Kubelets {
     settings: Settings,
     has_started: bool,
     nodes: Map<Name, NodeRow>,
-    pods: Map<Uid, PodRow>,
+    pods: Map<Uid, Box<PodRow>>,
     /// Pods bound to nodes that do not exist (yet), or have no kubelet.
     homeless: Map<Name, Vec<Key>>,
     tokens: Map<u64, Expected>,
@@ -68,6 +68,7 @@ pub struct Kubelets {
     /// Pods that something is being done for.
     busy: Set<Uid>,
     lease_keys: Option<Rc<[Key]>>,
+    condition_names: status::ConditionNames,
 }
 
 /// What a token stands for.
@@ -159,6 +160,7 @@ impl Kubelets {
             failed: Vec::new(),
             busy: Set::default(),
             lease_keys: None,
+            condition_names: status::ConditionNames::default(),
         }
     }
 
@@ -277,7 +279,8 @@ impl Kubelets {
         let progress: Vec<Progress> = (0..containers(&pod.spec).count()).map(found).collect();
         let is_fresh =
             pod.status.start_time.is_none() && progress.iter().all(|progress| *progress == Progress::Waiting);
-        self.pods.insert(uid.clone(), PodRow::new(pod.clone(), key, row, progress, ctx.out.cause(), ctx.now));
+        let new = PodRow::new(pod.clone(), key, row, progress, ctx.out.cause(), ctx.now);
+        self.pods.insert(uid.clone(), Box::new(new));
         if pod.meta.is_deleting() {
             self.nodes[row].pods.insert(uid.clone());
             return;
@@ -583,6 +586,7 @@ impl Kubelets {
             has_sandbox: pod.has_sandbox,
             pod_ip: &pod.address,
             is_over: pod.stage == Stage::Over,
+            names: &self.condition_names,
             now: ctx.now,
         });
         if new == pod.status {

@@ -15,6 +15,16 @@ use crate::model::{
 const OWN_CONDITIONS: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
 
+/// The names of the kubelet's conditions, whose memory all pods share.
+#[derive(Clone, Debug)]
+pub struct ConditionNames([Name; OWN_CONDITIONS.len()]);
+
+impl Default for ConditionNames {
+    fn default() -> ConditionNames {
+        ConditionNames(OWN_CONDITIONS.map(Name::new))
+    }
+}
+
 /// What the kubelet knows of a pod when it reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
@@ -34,6 +44,8 @@ pub struct Observed<'a> {
     pub pod_ip: &'a Name,
     /// Nothing of the pod will run again: the phase must become a final one.
     pub is_over: bool,
+    /// The names of its conditions.
+    pub names: &'a ConditionNames,
     /// Now.
     pub now: Time,
 }
@@ -48,7 +60,7 @@ pub fn status(observed: &Observed<'_>) -> PodStatus {
     };
     let mut all: Vec<_> =
         containers(spec).enumerate().map(|(index, container)| container_status(observed, index, container)).collect();
-    let regular = all.split_off(spec.init_containers.len());
+    let initial: Vec<_> = all.drain(..spec.init_containers.len()).collect();
     let previous = observed.previous;
     let mut status = PodStatus {
         phase,
@@ -59,8 +71,8 @@ pub fn status(observed: &Observed<'_>) -> PodStatus {
         qos_class: observed.pod.status.qos_class,
         reason: previous.reason.clone(),
         message: previous.message.clone(),
-        containers: regular,
-        init_containers: all,
+        containers: all,
+        init_containers: initial,
     };
     status.conditions = conditions(observed, &status);
     // Only now: conditions name containers in the order of the spec. Init containers stay in the order in which they run.
@@ -186,32 +198,35 @@ fn conditions(observed: &Observed<'_>, status: &PodStatus) -> Vec<Condition> {
     let spec = &*observed.pod.spec;
     let known = &observed.pod.status.conditions;
     let is_foreign = |condition: &&Condition| !OWN_CONDITIONS.contains(&condition.condition_type.as_str());
-    let mut conditions: Vec<Condition> = known.iter().filter(is_foreign).cloned().collect();
+    // Exactly as many as there will be: a large cluster holds them a million times.
+    let foreign = known.iter().filter(is_foreign);
+    let mut conditions = Vec::with_capacity(foreign.clone().count() + OWN_CONDITIONS.len());
+    conditions.extend(foreign.cloned());
     let containers_ready = containers_ready(spec, status);
     let ready = ready(spec, &containers_ready, &conditions);
     let verdicts =
         [Verdict::of(observed.has_sandbox && !observed.is_over), initialized(spec, status), ready, containers_ready];
-    for (condition_type, verdict) in OWN_CONDITIONS.into_iter().zip(verdicts) {
-        conditions.push(settle(condition_type, verdict, &observed.previous.conditions, observed.now));
+    let ConditionNames(names) = observed.names;
+    for (name, verdict) in names.iter().zip(verdicts) {
+        conditions.push(settle(name, verdict, observed));
     }
     let scheduled = find_condition(known, "PodScheduled").cloned();
-    conditions.push(
-        scheduled
-            .unwrap_or_else(|| settle("PodScheduled", Verdict::of(true), &observed.previous.conditions, observed.now)),
-    );
+    let [.., its_name] = names;
+    conditions.push(scheduled.unwrap_or_else(|| settle(its_name, Verdict::of(true), observed)));
     conditions
 }
 
 /// The condition, with the time at which its status changed last.
-fn settle(condition_type: &'static str, verdict: Verdict, previous: &[Condition], now: Time) -> Condition {
+fn settle(condition_type: &Name, verdict: Verdict, observed: &Observed<'_>) -> Condition {
     let Verdict(status, reason, message) = verdict;
-    let before = find_condition(previous, condition_type).filter(|before| before.status == status);
+    let before = find_condition(&observed.previous.conditions, condition_type.as_str());
+    let since = before.filter(|before| before.status == status).map(|before| before.last_transition);
     Condition {
-        condition_type: before.map_or_else(|| Name::from(condition_type), |before| before.condition_type.clone()),
+        condition_type: condition_type.clone(),
         status,
         reason: Name::from(reason),
         message: Name::from(message),
-        last_transition: before.map_or(now.truncated_to_seconds(), |before| before.last_transition),
+        last_transition: since.unwrap_or_else(|| observed.now.truncated_to_seconds()),
         last_update: None,
     }
 }

@@ -49,6 +49,7 @@ fn report(pod: &Pod, previous: &PodStatus, progress: &[Progress], probes: &[bool
         has_sandbox: progress.contains(&UP),
         pod_ip: &"10.244.0.2".into(),
         is_over: false,
+        names: &ConditionNames::default(),
         now: Time(0) + Span::from_seconds(now_seconds),
     })
 }
@@ -180,6 +181,7 @@ fn the_last_report_has_a_final_phase() {
             has_sandbox: false,
             pod_ip: &Name::EMPTY,
             is_over: true,
+            names: &ConditionNames::default(),
             now: Time(9 * SECOND_NS),
         });
         assert_eq!(last.phase, phase, "{progress:?}");
@@ -234,6 +236,7 @@ fn an_end_is_told_as_the_state_and_then_as_the_last_state() {
             has_sandbox: true,
             pod_ip: &Name::EMPTY,
             is_over: false,
+            names: &ConditionNames::default(),
             now: Time(9 * SECOND_NS),
         });
         let container = &status.containers[0];

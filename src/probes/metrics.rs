@@ -5,6 +5,7 @@
 use super::metric_table::METRICS;
 use super::node_rooms;
 use crate::apiserver::flow_control::{LEVELS, LevelCounts};
+use crate::client::informers::Cache;
 use crate::client::process::Process;
 use crate::component::MetricSink;
 use crate::model::{Kind, Map, Name, Object, Time, Uid};
@@ -159,20 +160,16 @@ fn staleness(world: &World, now: Time, sink: &mut dyn MetricSink) {
     }
 }
 
-/// Active pods by the uid of their controller.
-type PodCounts = Map<Uid, u32>;
-
 fn workloads(world: &World, sink: &mut dyn MetricSink) {
     let truth = world.api().truth();
-    let stored = pods_by_controller(truth.iter(Kind::Pod));
     let cached = controller_cache(world);
     let mut sets: Vec<&Object> = truth.iter(Kind::ReplicaSet).collect();
     sets.sort_by_key(|object| object.key());
     let mut of_deployment: Map<Uid, (u32, u32)> = Map::default();
     for object in sets {
         let Some(set) = object.as_replica_set() else { continue };
-        let count = |counts: &PodCounts| counts.get(&set.meta.uid).copied().unwrap_or(0);
-        let pods = (count(&stored), cached.as_ref().map_or(0, count));
+        let uid = &set.meta.uid;
+        let pods = (truth.pod_tallies().active_of(uid), cached.map_or(0, |cache| cache.active_pods_of(uid)));
         if let Some(owner) = set.meta.controller() {
             let sum = of_deployment.entry(owner.uid.clone()).or_insert((0, 0));
             *sum = (sum.0 + pods.0, sum.1 + pods.1);
@@ -208,22 +205,12 @@ fn pod_counts(kind: &str, object: &Object, pods: (u32, u32), is_cached: bool, si
     }
 }
 
-/// Pods in the cache of the process that runs the ReplicaSet controller; `None` while it is down.
-fn controller_cache(world: &World) -> Option<PodCounts> {
+/// The pods that the process knows that runs the ReplicaSet controller; `None` while it is down.
+fn controller_cache(world: &World) -> Option<&Cache> {
     let name = Name::new("replicaset");
     let mut running = world.processes().iter().filter(|process| process.alive && process.acts);
     let process = running.find(|process| process.components.iter().any(|slot| slot.name == name))?;
-    Some(pods_by_controller(process.informers.get_informer(Kind::Pod)?.cache.iter()))
-}
-
-fn pods_by_controller<'a>(objects: impl Iterator<Item = &'a Object>) -> PodCounts {
-    let mut counts = PodCounts::default();
-    for pod in objects.filter_map(Object::as_pod).filter(|pod| pod.is_active()) {
-        if let Some(owner) = pod.meta.controller() {
-            *counts.entry(owner.uid.clone()).or_insert(0) += 1;
-        }
-    }
-    counts
+    Some(&process.informers.get_informer(Kind::Pod)?.cache)
 }
 
 #[cfg(test)]

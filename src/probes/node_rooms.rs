@@ -1,22 +1,16 @@
 //! How much of the nodes' room is given to pods in the truth, whoever believes what.
 
-use std::rc::Rc;
-
+use crate::apiserver::pod_tallies::PodTallies;
 use crate::component::MetricSink;
-use crate::model::{Kind, Map, Name, Node, Object, Pod, PodSpec, Resources};
+use crate::model::{Kind, Node, Object, Resources};
 use crate::plot::charts;
-use crate::rules::pod_requests;
 use crate::sim::World;
-
-/// What pods ask for of a node, in the order of [`RESOURCES`].
-type Asked = [i64; 3];
 
 /// Gives the metrics of rooms.
 pub(super) fn collect(world: &World, sink: &mut dyn MetricSink) {
     let truth = world.api().truth();
-    let asked = asked_by_node(truth.iter(Kind::Pod).filter_map(Object::as_pod));
     let nodes = truth.iter(Kind::Node).filter_map(Object::as_node);
-    let rooms = Rooms::of(nodes.map(|node| &**node), &asked);
+    let rooms = Rooms::of(nodes.map(|node| &**node), truth.pod_tallies());
     for (resource, ratio) in RESOURCES.into_iter().zip(rooms.highest) {
         sink.sample(charts::REQUESTED_RATIO, &[("resource", resource)], ratio);
     }
@@ -25,29 +19,6 @@ pub(super) fn collect(world: &World, sink: &mut dyn MetricSink) {
 
 /// In the order of [`Rooms::highest`].
 const RESOURCES: [&str; 3] = ["cpu", "memory", "pods"];
-
-/// What pods that are bound and have not ended ask for, by node. A pod that its kubelet has yet to refuse is among them.
-fn asked_by_node<'a>(pods: impl Iterator<Item = &'a Rc<Pod>>) -> Map<&'a Name, Asked> {
-    let mut asked: Map<&Name, Asked> = Map::default();
-    for pod in pods.filter(|pod| !pod.node_name.is_empty() && !pod.is_terminal()) {
-        let sums = asked.entry(&pod.node_name).or_default();
-        for (sum, amount) in sums.iter_mut().zip(asked_by_pod(&pod.spec)) {
-            *sum = sum.saturating_add(amount);
-        }
-    }
-    asked
-}
-
-/// What a pod asks for. All pods are looked at for each sample, so the common case builds no [`Resources`].
-fn asked_by_pod(spec: &PodSpec) -> Asked {
-    let pair = |requests: &Resources| [requests.cpu_milli, requests.memory_bytes].map(Option::unwrap_or_default);
-    let is_plain = spec.init_containers.is_empty() && spec.pod_requests.is_none() && spec.overhead.is_none();
-    let [cpu, memory] = match spec.containers.as_slice() {
-        [only] if is_plain => pair(&only.requests),
-        _ => pair(&pod_requests::requests(spec)),
-    };
-    [cpu, memory, 1]
-}
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Rooms {
@@ -58,10 +29,10 @@ struct Rooms {
 }
 
 impl Rooms {
-    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, asked: &Map<&Name, Asked>) -> Rooms {
+    fn of<'a>(nodes: impl Iterator<Item = &'a Node>, tallies: &PodTallies) -> Rooms {
         let mut rooms = Rooms::default();
         for node in nodes {
-            let Some(asked) = asked.get(&node.meta.name) else { continue };
+            let Some(asked) = tallies.asked_of(&node.meta.name) else { continue };
             let Resources { cpu_milli, memory_bytes, pods, .. } = *node.allocatable;
             let there = [cpu_milli, memory_bytes, pods].map(Option::unwrap_or_default);
             let pairs = asked.iter().zip(there);
@@ -79,6 +50,8 @@ impl Rooms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::rc::Rc;
+
     use crate::rules::codec;
     use serde_json::json;
 
@@ -90,20 +63,24 @@ mod tests {
         node.expect("a good node").as_node().expect("a node").clone()
     }
 
-    fn pod(node: &str, cpu: &str, phase: &str) -> Rc<Pod> {
+    fn pod(node: &str, cpu: &str, phase: &str) -> Object {
         let pod = codec::decode(&json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
             "spec": {"nodeName": node, "containers": [
                 {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]},
             "status": {"phase": phase},
         }));
-        pod.expect("a good pod").as_pod().expect("a pod").clone()
+        pod.expect("a good pod")
     }
 
     #[test]
     fn a_node_is_oversold_until_what_is_too_much_has_failed() {
         let (a, b) = (node("a"), node("b"));
-        let rooms = |pods: &[Rc<Pod>]| Rooms::of([&*a, &*b].into_iter(), &asked_by_node(pods.iter()));
+        let rooms = |pods: &[Object]| {
+            let mut tallies = PodTallies::default();
+            pods.iter().for_each(|pod| tallies.replace(None, Some(pod)));
+            Rooms::of([&*a, &*b].into_iter(), &tallies)
+        };
         let first = [pod("a", "600m", "Running"), pod("b", "1", "Running")];
         // b: 1 of 1 CPU; each has 1 of 4 GiB and 1 of 10 pods.
         assert_eq!(rooms(&first), Rooms { highest: [1.0, 0.25, 0.1], oversold: 0 });
