@@ -4,10 +4,12 @@
 
 use std::collections::VecDeque;
 
+use indexmap::Equivalent;
+
 use super::pod_tallies::PodTallies;
 use super::pods_by_node::PodsByNode;
 use crate::model::api::ObjectSelector;
-use crate::model::{Cause, Key, Kind, Map, Object, Rv, Set, Span, Time};
+use crate::model::{Cause, Key, Kind, Map, Name, Object, Rv, Set, Span, Time};
 
 /// One change of one object.
 #[derive(Clone, Debug)]
@@ -73,11 +75,22 @@ impl Log {
     }
 }
 
+/// Namespace and name, to look up without a copy; hashes as the pair does.
+#[derive(Hash)]
+struct Place<'a>(&'a Name, &'a Name);
+
+impl Equivalent<(Name, Name)> for Place<'_> {
+    fn equivalent(&self, (namespace, name): &(Name, Name)) -> bool {
+        self.0 == namespace && self.1 == name
+    }
+}
+
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Etcd {
     revision: Rv,
-    objects: Vec<Map<Key, Object>>,
+    /// By kind, then by namespace and name.
+    objects: Vec<Map<(Name, Name), Object>>,
     logs: Vec<Log>,
     /// The keys of objects that were deleted.
     gone: Set<Key>,
@@ -135,7 +148,7 @@ impl Etcd {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Object> {
-        self.objects[key.kind.index()].get(key)
+        self.objects[key.kind.index()].get(&Place(&key.namespace, &key.name))
     }
 
     /// Whether an object with this key ever existed.
@@ -177,7 +190,7 @@ impl Etcd {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
         let kind = key.kind;
-        let old = self.objects[kind.index()].insert(key, object.clone());
+        let old = self.objects[kind.index()].insert((key.namespace, key.name), object.clone());
         self.pods_by_node.replace(old.as_ref(), Some(&object));
         self.pod_tallies.replace(old.as_ref(), Some(&object));
         if old.is_none() {
@@ -206,7 +219,7 @@ impl Etcd {
     /// Commits a deletion; returns the last content with the deletion's revision.
     pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
         // Order is not used: every list is sorted.
-        let old = self.objects[key.kind.index()].swap_remove(key)?;
+        let old = self.objects[key.kind.index()].swap_remove(&Place(&key.namespace, &key.name))?;
         self.gone.insert(key.clone());
         self.pods_by_node.replace(Some(&old), None);
         self.pod_tallies.replace(Some(&old), None);
@@ -229,7 +242,7 @@ impl Etcd {
     pub(super) fn put_silently(&mut self, mut object: Object) {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
-        self.objects[key.kind.index()].insert(key, object);
+        self.objects[key.kind.index()].insert((key.namespace, key.name), object);
     }
 
     /// A revision without a change of any object we hold.

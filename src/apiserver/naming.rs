@@ -6,7 +6,7 @@
 
 use crate::component::{Draws, Purpose};
 use crate::model::name::hash_text;
-use crate::model::{Kind, Map, Meta, Name, Uid};
+use crate::model::{Kind, Map, Meta, Name, Uid, uid_text};
 
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const NAME_SUFFIX: Purpose = Purpose("name-suffix");
@@ -53,11 +53,8 @@ impl Naming {
     }
 
     /// How many objects of this name there were, this one included. Nothing is kept for names that are not given twice:
-    /// those of Events, and those the server chose (which the owner's counter sets apart).
+    /// those the server chose (which the owner's counter sets apart).
     fn incarnation(&mut self, kind: &'static str, meta: &Meta) -> u64 {
-        if kind == Kind::Event.as_str() {
-            return 1;
-        }
         if !meta.generate_name.is_empty() {
             let prefix = Name::new(format!("{}/{}", meta.namespace, meta.generate_name));
             if let Some(count) = self.created.get(&prefix) {
@@ -70,26 +67,21 @@ impl Naming {
         *count
     }
 
-    /// The uid of a new object with this metadata.
+    /// The uid of a new object with this metadata. Events get none by draw: there are many, and nobody needs it before one
+    /// is shown (see [`crate::rules::codec::encode`]).
     pub fn next_uid(&mut self, kind: &'static str, meta: &Meta, draws: &mut dyn Draws) -> Uid {
         self.uids += 1;
         if self.by_counter {
             return Name::new(format!("u{:05}", self.uids));
+        }
+        if kind == Kind::Event.as_str() {
+            return Name::EMPTY;
         }
         let entity =
             hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
         let incarnation = self.incarnation(kind, meta);
         let high = draws.bits(UID, entity, incarnation * 2);
         let low = draws.bits(UID, entity, incarnation * 2 + 1);
-        // Version 4, variant 1, as the real server's uids are.
-        let (high, low) = (high & 0xffff_ffff_ffff_0fff | 0x4000, low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000);
-        Name::from(format!(
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            high >> 32,
-            (high >> 16) & 0xffff,
-            high & 0xffff,
-            low >> 48,
-            low & 0xffff_ffff_ffff
-        ))
+        Name::from(uid_text(high, low))
     }
 }

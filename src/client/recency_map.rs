@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 
 use crate::model::Map;
 
-/// At most `limit` entries, by the hash of what they are about; reading one is a use of it. O(1) a call on the average.
+/// At most `limit` entries, by the hash of what they are about; reading one is a use of it. O(1) a call until it is full,
+/// O(log n) on the average then.
 ///
 /// Keys are 64-bit hashes and not the texts they stand for: a recorder remembers thousands of them for hours, and two
 /// different ones among a million meet with a probability of 3 in 100 million.
@@ -14,7 +15,8 @@ use crate::model::Map;
 pub struct RecencyMap<V> {
     limit: usize,
     entries: Map<u64, (V, u64)>,
-    /// Uses in their order, each with its number; one that is not its key's last is passed over.
+    /// The keys in the order of their last use, as it was when it was looked at last: one that was used again since is passed
+    /// over, and no key that is not among them was used earlier. Most maps never fill up and never need it.
     by_use: VecDeque<(u64, u64)>,
     uses: u64,
 }
@@ -31,19 +33,20 @@ impl<V> RecencyMap<V> {
         if !self.entries.contains_key(&key) && self.entries.len() >= self.limit {
             self.forget_oldest();
         }
-        if self.by_use.len() > 2 * self.entries.len() + 8 {
-            let entries = &self.entries;
-            self.by_use.retain(|(key, number)| entries.get(key).is_some_and(|(_, last)| last == number));
-        }
-        self.by_use.push_back((key, self.uses));
         let (value, last_use) = self.entries.entry(key).or_insert_with(|| (make(), 0));
         *last_use = self.uses;
         value
     }
 
     fn forget_oldest(&mut self) {
-        while let Some((key, number)) = self.by_use.pop_front() {
-            if self.entries.get(&key).is_some_and(|(_, last)| *last == number) {
+        loop {
+            let Some((number, key)) = self.by_use.pop_front() else {
+                let mut uses: Vec<_> = self.entries.iter().map(|(key, (_, last_use))| (*last_use, *key)).collect();
+                uses.sort_unstable();
+                self.by_use = uses.into();
+                continue;
+            };
+            if self.entries.get(&key).is_some_and(|(_, last_use)| *last_use == number) {
                 // The order of the entries shows nowhere.
                 self.entries.swap_remove(&key);
                 return;
@@ -74,10 +77,12 @@ mod tests {
         for use_number in 0..1000 {
             *map.entry(use_number % 3, || 0) += 1;
         }
-        assert!(map.by_use.len() <= 2 * 3 + 9, "{}", map.by_use.len());
-        // 1 and 2 were used after 0 (number 999): 4 and 5 drive out 1 and 2.
+        assert!(map.by_use.is_empty());
+        // 0 was used last (number 999): 4 drives out 1. Then 2 is used again, so 5 drives out 0 and 6 drives out 4.
         map.entry(4, || 0);
+        assert_eq!(*map.entry(2, || 0), 333);
         map.entry(5, || 0);
-        assert_eq!((*map.entry(0, || 0), *map.entry(1, || 0)), (334, 0));
+        map.entry(6, || 0);
+        assert_eq!((*map.entry(2, || 0), map.entries.get(&0), map.entries.get(&4)), (333, None, None));
     }
 }

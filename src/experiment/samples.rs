@@ -48,6 +48,11 @@ impl Samples {
         Peaks(self)
     }
 
+    /// How many series there are.
+    pub fn len(&self) -> usize {
+        self.series.len()
+    }
+
     /// All series.
     pub fn take_series(&mut self) -> Map<SeriesKey, Vec<(f64, f64)>> {
         std::mem::take(&mut self.series).into_iter().map(|(key, trail)| (key, trail.points)).collect()

@@ -137,7 +137,8 @@ pub fn run(
         }
     }
     let (events, simulated) = (world.counters().events, ended_at - plan.start_at);
-    if progress.is_last() {
+    // The program ends soon; only a large world's memory is worth the time to give it back before charts are drawn.
+    if progress.is_last() && world.api().truth().count(Kind::Pod) < PODS_OF_A_LARGE_WORLD {
         std::mem::forget(world);
     }
     Ok(Outcome { summary, chart_data, final_objects, ready_pods, ending, events, simulated })
@@ -371,6 +372,9 @@ pub fn run_all(
     }
     Ok(outcomes)
 }
+
+/// From so many pods on a world is taken apart when it has ended.
+const PODS_OF_A_LARGE_WORLD: usize = 50_000;
 
 /// Folder of the charts.
 pub const CHARTS: &str = "charts";

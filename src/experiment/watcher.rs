@@ -30,6 +30,8 @@ use super::single::Progress;
 /// At most this many samples of each metric in a run whose length is known, but never closer than [`CLOSEST_SAMPLES`].
 const MOST_SAMPLES: i64 = 5_000;
 const CLOSEST_SAMPLES: Span = Span::from_milliseconds(100);
+/// At most about so many samples in all: with thousands of workloads they come less often.
+const MOST_SAMPLES_OF_ALL: i64 = 10_000_000;
 /// How many records pass between two calls of the progress.
 const PROGRESS_EVERY: u64 = 1_000;
 
@@ -76,6 +78,7 @@ pub struct Watcher<'a> {
     assumers: Vec<(Name, Name)>,
     assumed_pods_max: Option<u64>,
     grid: SampleGrid,
+    length: Span,
     unsampled: bool,
     sampled_at: Option<Time>,
     /// Metrics are sampled, for metrics.csv and charts.
@@ -116,6 +119,7 @@ impl<'a> Watcher<'a> {
             assumers: Vec::new(),
             assumed_pods_max: None,
             grid: SampleGrid::new(start, Span(length.0 / MOST_SAMPLES).max(CLOSEST_SAMPLES)),
+            length,
             unsampled: true,
             sampled_at: None,
             takes_samples: true,
@@ -293,6 +297,8 @@ impl<'a> Watcher<'a> {
         // What is lower now than its peak is sampled once more, even if nothing happens.
         self.unsampled = round.end();
         self.sampled_at = Some(now);
+        let series = i64::try_from(self.samples.len()).expect("fewer series than 2^63");
+        self.grid.widen(Span(self.length.0 / (MOST_SAMPLES_OF_ALL / series.max(1)).max(1)));
         self.ages.compact();
     }
 }

@@ -57,3 +57,16 @@ impl fmt::Display for Key {
         write!(f, "{}/{}", self.kind.singular(), self.name)
     }
 }
+
+/// The text of a uid with these bits: of version 4, variant 1, as the real server's uids are.
+pub fn uid_text(high: u64, low: u64) -> String {
+    let (high, low) = (high & 0xffff_ffff_ffff_0fff | 0x4000, low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}

@@ -126,8 +126,7 @@ impl Component for Kubelets {
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
         for (name, node) in &self.nodes {
             let labels = [("node", name.as_str())];
-            let is_running = |uid: &&Uid| self.pods.get(*uid).is_some_and(|pod| pod.status.phase == PodPhase::Running);
-            sink.sample("kubelet_running_pods", &labels, node.pods.iter().filter(is_running).count() as f64);
+            sink.sample("kubelet_running_pods", &labels, f64::from(node.running_pods));
             for (reason, count) in &node.rejections {
                 let labels = [labels[0], ("reason", *reason)];
                 sink.sample("kubelet_admission_rejections_total", &labels, f64::from(*count));
@@ -282,12 +281,12 @@ impl Kubelets {
         let new = PodRow::new(pod.clone(), key, row, progress, ctx.out.cause(), ctx.now);
         self.pods.insert(uid.clone(), Box::new(new));
         if pod.meta.is_deleting() {
-            self.nodes[row].pods.insert(uid.clone());
+            self.nodes[row].take(uid, pod.status.phase);
             return;
         }
         let before = ctx.out.cause();
         if !is_fresh || self.admit(uid, row, ctx) {
-            self.nodes[row].pods.insert(uid.clone());
+            self.nodes[row].take(uid, pod.status.phase);
             self.ask_for_probes(uid, ctx);
             self.report(uid, ctx);
             self.start_again(uid, ctx);
@@ -316,7 +315,7 @@ impl Kubelets {
         pod.rejection = Some(rejection.clone());
         *self.nodes[pod.row].rejections.entry(rejection.reason).or_insert(0) += 1;
         send_event(pod, EventType::Warning, rejection.reason, rejection.message, ctx);
-        self.nodes[row].pods.insert(uid.clone());
+        self.nodes[row].take(uid, self.pods[uid].status.phase);
         self.write_status(uid, ctx);
         false
     }
@@ -402,7 +401,7 @@ impl Kubelets {
         self.busy.swap_remove(uid);
         if let Some(pod) = self.pods.swap_remove(uid) {
             let node = &mut self.nodes[pod.row];
-            node.pods.swap_remove(uid);
+            node.let_go(uid, pod.status.phase);
             node.addresses.release(&pod.address);
         }
     }
@@ -592,10 +591,11 @@ impl Kubelets {
         if new == pod.status {
             return false;
         }
+        let node = &mut self.nodes[pod.row];
+        node.changes_phase(pod.status.phase, new.phase);
         if new.phase == PodPhase::Running
             && let Some(since) = pod.start_counts_from.take()
         {
-            let node = &mut self.nodes[pod.row];
             node.pods_started += 1;
             node.start_durations = node.start_durations + (ctx.now - since);
         }

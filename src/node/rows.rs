@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::addresses::AddressPool;
 use super::restarts::Runs;
 use super::{Progress, admission, containers, termination};
-use crate::model::{Cause, Key, Name, Node, Pod, PodStatus, Resources, Set, Span, Time, Uid};
+use crate::model::{Cause, Key, Name, Node, Pod, PodPhase, PodStatus, Resources, Set, Span, Time, Uid};
 
 /// A node as its kubelet knows it.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct NodeRow {
     pub node: Option<Rc<Node>>,
     /// Pods of this node that the kubelet works on.
     pub pods: Set<Uid>,
+    /// How many of them it reports as running.
+    pub running_pods: u32,
     /// Where the node's relists lie in the period.
     pub offset: Span,
     /// The last relist held.
@@ -40,6 +42,7 @@ impl NodeRow {
         NodeRow {
             node,
             pods: Set::default(),
+            running_pods: 0,
             offset,
             last_tick: None,
             is_tick_pending: false,
@@ -50,6 +53,24 @@ impl NodeRow {
             pods_started: 0,
             start_durations: Span::ZERO,
         }
+    }
+
+    /// The kubelet works on a pod, whose phase is this one.
+    pub fn take(&mut self, uid: &Uid, phase: PodPhase) {
+        let is_new = self.pods.insert(uid.clone());
+        self.running_pods += u32::from(is_new && phase == PodPhase::Running);
+    }
+
+    /// The kubelet has nothing more to do with a pod, whose phase was this one.
+    pub fn let_go(&mut self, uid: &Uid, phase: PodPhase) {
+        let was_there = self.pods.swap_remove(uid);
+        self.running_pods -= u32::from(was_there && phase == PodPhase::Running);
+    }
+
+    /// A pod that the kubelet works on is reported in another phase.
+    pub fn changes_phase(&mut self, before: PodPhase, after: PodPhase) {
+        self.running_pods += u32::from(after == PodPhase::Running);
+        self.running_pods -= u32::from(before == PodPhase::Running);
     }
 }
 

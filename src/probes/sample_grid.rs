@@ -24,6 +24,11 @@ impl SampleGrid {
         self.next
     }
 
+    /// Samples lie at least so far apart from now on.
+    pub fn widen(&mut self, period: Span) {
+        self.period = self.period.max(period);
+    }
+
     /// Whether a sample is due at the end of the instant `now`; the grid moves on to the first time after it.
     pub fn is_due(&mut self, now: Time) -> bool {
         if now < self.next {
@@ -47,5 +52,10 @@ mod tests {
         // 130 and 140 are passed at 147: one sample, the next at 150.
         assert!(grid.is_due(Time(147)));
         assert_eq!(grid.next_sample(), Time(150));
+        // A wider period holds from the sample after the next on; a narrower one changes nothing.
+        grid.widen(Span(25));
+        grid.widen(Span(5));
+        assert!(grid.is_due(Time(150)));
+        assert_eq!(grid.next_sample(), Time(175));
     }
 }

@@ -8,9 +8,10 @@ mod workload;
 use serde_json::{Map, Value, json};
 
 use super::json as tools;
+use crate::model::name::hash_text;
 use crate::model::{
     Condition, Custom, KubeEvent, Labels, Lease, Meta, Name, Namespace, Node, Object, OwnerReference, Resources,
-    Source, Taint, Time,
+    Source, Taint, Time, uid_text,
 };
 use crate::rules::quantity::{Format, Quantity};
 use crate::rules::timestamp::{format_microseconds, format_seconds};
@@ -34,8 +35,21 @@ pub fn encode(object: &Object) -> Value {
     value["apiVersion"] = json!(info.api_version);
     value["kind"] = json!(info.name);
     value["metadata"] = metadata(object.meta());
+    if let Object::Event(event) = object
+        && event.meta.uid.is_empty()
+        && event.meta.resource_version.0 > 0
+    {
+        value["metadata"]["uid"] = json!(event_uid(&event.meta));
+    }
     tools::sort_keys(&mut value);
     value
+}
+
+/// The uid of a stored Event that none was given to. There are several Events a pod, so it is made when one is shown; its
+/// name, which no other Event ever had, takes the place of a draw.
+fn event_uid(meta: &Meta) -> String {
+    let half = |salt: &str| hash_text(&format!("{salt}/{}/{}", meta.namespace, meta.name));
+    uid_text(half("high"), half("low"))
 }
 
 fn metadata(meta: &Meta) -> Value {
