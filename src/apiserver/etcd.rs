@@ -4,12 +4,10 @@
 
 use std::collections::VecDeque;
 
-use indexmap::Equivalent;
-
 use super::pod_tallies::PodTallies;
 use super::pods_by_node::PodsByNode;
 use crate::model::api::ObjectSelector;
-use crate::model::{Cause, Key, Kind, Map, Name, Object, Rv, Set, Span, Time};
+use crate::model::{Cause, Key, Kind, Map, Object, Place, PlaceRef, Rv, Set, Span, Time};
 
 /// One change of one object.
 #[derive(Clone, Debug)]
@@ -75,22 +73,12 @@ impl Log {
     }
 }
 
-/// Namespace and name, to look up without a copy; hashes as the pair does.
-#[derive(Hash)]
-struct Place<'a>(&'a Name, &'a Name);
-
-impl Equivalent<(Name, Name)> for Place<'_> {
-    fn equivalent(&self, (namespace, name): &(Name, Name)) -> bool {
-        self.0 == namespace && self.1 == name
-    }
-}
-
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Etcd {
     revision: Rv,
     /// By kind, then by namespace and name.
-    objects: Vec<Map<(Name, Name), Object>>,
+    objects: Vec<Map<Place, Object>>,
     logs: Vec<Log>,
     /// The keys of objects that were deleted.
     gone: Set<Key>,
@@ -148,7 +136,7 @@ impl Etcd {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Object> {
-        self.objects[key.kind.index()].get(&Place(&key.namespace, &key.name))
+        self.objects[key.kind.index()].get(&PlaceRef::of(key))
     }
 
     /// Whether an object with this key ever existed.
@@ -170,7 +158,7 @@ impl Etcd {
         let candidates = (kind == Kind::Pod).then(|| self.pods_by_node.candidates(selector)).flatten();
         match candidates {
             None => Box::new(self.iter(kind)),
-            Some(keys) => Box::new(keys.filter_map(|key| self.get(key))),
+            Some(places) => Box::new(places.filter_map(move |place| self.objects[kind.index()].get(place))),
         }
     }
 
@@ -190,7 +178,7 @@ impl Etcd {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
         let kind = key.kind;
-        let old = self.objects[kind.index()].insert((key.namespace, key.name), object.clone());
+        let old = self.objects[kind.index()].insert(key.into_place(), object.clone());
         self.pods_by_node.replace(old.as_ref(), Some(&object));
         self.pod_tallies.replace(old.as_ref(), Some(&object));
         if old.is_none() {
@@ -219,7 +207,7 @@ impl Etcd {
     /// Commits a deletion; returns the last content with the deletion's revision.
     pub(super) fn remove(&mut self, key: &Key, now: Time, cause: Cause) -> Option<Object> {
         // Order is not used: every list is sorted.
-        let old = self.objects[key.kind.index()].swap_remove(&Place(&key.namespace, &key.name))?;
+        let old = self.objects[key.kind.index()].swap_remove(&PlaceRef::of(key))?;
         self.gone.insert(key.clone());
         self.pods_by_node.replace(Some(&old), None);
         self.pod_tallies.replace(Some(&old), None);
@@ -242,7 +230,7 @@ impl Etcd {
     pub(super) fn put_silently(&mut self, mut object: Object) {
         object.meta_mut().resource_version = self.revision;
         let key = object.key();
-        self.objects[key.kind.index()].insert((key.namespace, key.name), object);
+        self.objects[key.kind.index()].insert(key.into_place(), object);
     }
 
     /// A revision without a change of any object we hold.

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use crate::model::api::{Field, ObjectSelector};
-use crate::model::{Key, Map, Name, Object};
+use crate::model::{Map, Name, Object, Place};
 
-/// Keys of bound pods by node.
+/// Namespaces and names of bound pods by node.
 #[derive(Clone, Debug, Default)]
 pub struct PodsByNode {
-    nodes: Map<Name, BTreeSet<Key>>,
+    nodes: Map<Name, BTreeSet<Place>>,
 }
 
 impl PodsByNode {
@@ -24,18 +24,18 @@ impl PodsByNode {
         if let (Some(node), Some(old)) = (before.filter(|node| !node.is_empty()), old)
             && let Some(pods) = self.nodes.get_mut(&node)
         {
-            pods.remove(&old.key());
+            pods.remove(&old.key().into_place());
             if pods.is_empty() {
                 self.nodes.swap_remove(&node);
             }
         }
         if let (Some(node), Some(new)) = (now.filter(|node| !node.is_empty()), new) {
-            self.nodes.entry(node).or_default().insert(new.key());
+            self.nodes.entry(node).or_default().insert(new.key().into_place());
         }
     }
 
     /// The pods that a selector may find, when it asks for those of one node.
-    pub fn candidates<'a>(&'a self, selector: &ObjectSelector) -> Option<impl Iterator<Item = &'a Key> + use<'a>> {
+    pub fn candidates<'a>(&'a self, selector: &ObjectSelector) -> Option<impl Iterator<Item = &'a Place> + use<'a>> {
         let is_node = |field: Field| field == Field::SpecNodeName;
         let wanted = selector.fields.iter().find(|wanted| is_node(wanted.field) && !wanted.negated);
         let node = &wanted.filter(|wanted| !wanted.value.is_empty())?.value;
@@ -59,7 +59,7 @@ mod tests {
     fn on(index: &PodsByNode, node: &str, negated: bool) -> Option<Vec<String>> {
         let wanted = FieldRequirement { field: Field::SpecNodeName, value: node.into(), negated };
         let selector = ObjectSelector { fields: vec![wanted], ..ObjectSelector::everything() };
-        index.candidates(&selector).map(|keys| keys.map(|key| key.name.to_string()).collect())
+        index.candidates(&selector).map(|places| places.map(|(_, name)| name.to_string()).collect())
     }
 
     #[test]

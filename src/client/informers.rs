@@ -8,9 +8,11 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use indexmap::Equivalent;
+
 use super::shared_informer::{Informer, InformerSettings};
 use crate::model::api::ObjectSelector;
-use crate::model::{Custom, Deployment, Key, Kind, Map, Name, Node, Object, Pod, ReplicaSet, Rv, Uid};
+use crate::model::{Custom, Deployment, Key, Kind, Map, Name, Node, Object, Place, PlaceRef, Pod, ReplicaSet, Rv, Uid};
 
 /// The caches of one process, at most one a kind.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +119,7 @@ impl Informers {
 /// The objects of one informer with its indexes.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    objects: Map<Key, Object>,
+    objects: Map<Place, Object>,
     /// The map is in order of its keys: lists need no sort.
     is_sorted: bool,
     by_controller: Map<Uid, Siblings>,
@@ -128,7 +130,7 @@ pub struct Cache {
 /// The objects of one controller.
 #[derive(Clone, Debug, Default)]
 struct Siblings {
-    keys: BTreeSet<Key>,
+    places: BTreeSet<Place>,
     /// How many of them are active pods: see [`Pod::is_active`].
     active_pods: u32,
 }
@@ -145,12 +147,14 @@ struct Likely {
 impl Cache {
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Object> {
+        let wanted = PlaceRef::of(key);
         let Likely { next, in_order } = self.likely.get();
-        let guessed = in_order.then(|| self.objects.get_index(next)).flatten().filter(|(found, _)| *found == key);
+        let guessed =
+            in_order.then(|| self.objects.get_index(next)).flatten().filter(|(found, _)| wanted.equivalent(found));
         let (place, object) = match guessed {
             Some((_, object)) => (next, object),
             None => {
-                let (place, _, object) = self.objects.get_full(key)?;
+                let (place, _, object) = self.objects.get_full(&wanted)?;
                 (place, object)
             }
         };
@@ -184,7 +188,7 @@ impl Cache {
 
     /// The objects whose controller has this uid, in order of namespace and name.
     pub fn controlled_by(&self, uid: &Uid) -> impl Iterator<Item = &Object> {
-        self.by_controller.get(uid).into_iter().flat_map(|siblings| &siblings.keys).map(|key| &self.objects[key])
+        self.by_controller.get(uid).into_iter().flat_map(|siblings| &siblings.places).map(|place| &self.objects[place])
     }
 
     /// How many pods whose controller has this uid neither ended nor are being deleted.
@@ -194,8 +198,8 @@ impl Cache {
 
     /// Puts an object in; returns what it replaced.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
-        let key = object.key();
-        let old = match self.objects.get_mut(&key) {
+        let place = object.key().into_place();
+        let old = match self.objects.get_mut(&place) {
             Some(stored) if controller_uid(stored) == controller_uid(&object) => {
                 let (was, is) = (is_active_pod(stored), is_active_pod(&object));
                 let old = std::mem::replace(stored, object);
@@ -207,16 +211,16 @@ impl Cache {
             }
             Some(stored) => Some(std::mem::replace(stored, object.clone())),
             None => {
-                self.objects.insert(key.clone(), object.clone());
+                self.objects.insert(place.clone(), object.clone());
                 self.is_sorted = false;
                 None
             }
         };
         if let Some(old) = &old {
-            self.unindex(old, &key);
+            self.unindex(old);
         }
         let siblings = self.by_controller.entry(owned_uid(&object)).or_default();
-        siblings.keys.insert(key);
+        siblings.places.insert(place);
         siblings.active_pods += u32::from(is_active_pod(&object));
         old
     }
@@ -224,9 +228,9 @@ impl Cache {
     /// Takes an object out.
     pub fn remove(&mut self, key: &Key) -> Option<Object> {
         // The order of `objects` shows nowhere: lists are sorted.
-        let old = self.objects.swap_remove(key)?;
+        let old = self.objects.swap_remove(&PlaceRef::of(key))?;
         self.is_sorted = false;
-        self.unindex(&old, key);
+        self.unindex(&old);
         Some(old)
     }
 
@@ -245,17 +249,17 @@ impl Cache {
 
     /// All keys, in order of namespace and name.
     pub(crate) fn keys_sorted(&self) -> Vec<Key> {
-        let mut keys: Vec<_> = self.objects.keys().cloned().collect();
+        let mut keys: Vec<_> = self.objects.values().map(Object::key).collect();
         keys.sort();
         keys
     }
 
-    fn unindex(&mut self, old: &Object, key: &Key) {
+    fn unindex(&mut self, old: &Object) {
         let uid = owned_uid(old);
         if let Some(siblings) = self.by_controller.get_mut(&uid) {
-            siblings.keys.remove(key);
+            siblings.places.remove(&old.key().into_place());
             siblings.active_pods -= u32::from(is_active_pod(old));
-            if siblings.keys.is_empty() {
+            if siblings.places.is_empty() {
                 self.by_controller.swap_remove(&uid);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::model::{ContainerState, ContainerStatus, Kind, Object, Pod, PodPhase};
 use crate::report::output_folder::{OutputError, OutputFolder};
@@ -17,7 +17,7 @@ use crate::sim::World;
 pub enum Keep {
     /// All.
     All,
-    /// Pods that run and are ready are only counted.
+    /// Pods that run and are ready are only counted, and of nodes and workloads is kept what a table shows of them.
     WorthAWord,
 }
 
@@ -27,11 +27,39 @@ pub type ReadyPods = BTreeMap<(String, String, String), usize>;
 /// An object, and whether the outcome keeps it.
 type Shown = (Json, bool);
 
+/// What a table shows of a node or a workload; other objects as they are.
+fn in_short(object: Json) -> Json {
+    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+    match object["kind"].as_str() {
+        Some("Node") => {
+            let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let ready: Vec<&Json> = conditions.iter().filter(|condition| condition["type"] == "Ready").collect();
+            json!({
+                "kind": "Node",
+                "metadata": {"name": metadata["name"]},
+                "spec": {"unschedulable": spec["unschedulable"]},
+                "status": {"conditions": ready},
+            })
+        }
+        Some("Deployment" | "ReplicaSet") => {
+            let (namespace, owners) = (&metadata["namespace"], &metadata["ownerReferences"]);
+            json!({
+                "kind": object["kind"],
+                "metadata": {"name": metadata["name"], "namespace": namespace, "ownerReferences": owners},
+                "spec": {"replicas": spec["replicas"]},
+                "status": status,
+            })
+        }
+        _ => object,
+    }
+}
+
 /// Writes objects as they come, and returns those that are kept.
 fn write_state(
     batches: Receiver<Vec<Shown>>,
     folder: &OutputFolder,
     prefix: &str,
+    keep: Keep,
 ) -> (Vec<Json>, Result<(), OutputError>) {
     let name = format!("{prefix}{}", state::FILE_NAME);
     let mut objects = Vec::new();
@@ -44,7 +72,8 @@ fn write_state(
         if let Err(error) = pushed {
             writer = Err(folder.write_error(&name, error));
         }
-        objects.extend(batch.into_iter().filter_map(|(object, is_kept)| is_kept.then_some(object)));
+        let kept = batch.into_iter().filter_map(|(object, is_kept)| is_kept.then_some(object));
+        objects.extend(kept.map(|object| if keep == Keep::All { object } else { in_short(object) }));
     }
     let done = writer.and_then(|writer| writer.finish().map_err(|error| folder.write_error(&name, error)));
     (objects, done)
@@ -74,7 +103,7 @@ pub(super) fn final_objects(
     };
     thread::scope(|scope| {
         let (sender, batches) = mpsc::sync_channel(BATCHES_WAITING);
-        let writing = scope.spawn(move || write_state(batches, folder, prefix));
+        let writing = scope.spawn(move || write_state(batches, folder, prefix, keep));
         for batch in objects.chunks(BATCH) {
             let shown = batch.iter().map(|object| (codec::encode(object), is_kept(object)));
             // The writer listens to the end, whatever becomes of its file.

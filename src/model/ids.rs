@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use indexmap::Equivalent;
+
 use super::{Kind, Name};
 
 /// A resourceVersion: the number of the commit that wrote this version; 0 means "none given".
@@ -35,7 +37,32 @@ pub struct Key {
     pub name: Name,
 }
 
+/// Namespace and name: a [`Key`] among objects of one kind, in less memory.
+pub type Place = (Name, Name);
+
+/// A [`Place`] to look up without a copy: it hashes as the pair does.
+#[derive(Clone, Copy, Hash, Debug)]
+pub struct PlaceRef<'a>(&'a Name, &'a Name);
+
+impl PlaceRef<'_> {
+    /// The place of an object.
+    pub fn of(key: &Key) -> PlaceRef<'_> {
+        PlaceRef(&key.namespace, &key.name)
+    }
+}
+
+impl Equivalent<Place> for PlaceRef<'_> {
+    fn equivalent(&self, (namespace, name): &Place) -> bool {
+        self.0 == namespace && self.1 == name
+    }
+}
+
 impl Key {
+    /// The place among objects of its kind.
+    pub fn into_place(self) -> Place {
+        (self.namespace, self.name)
+    }
+
     /// A key.
     pub fn new(kind: Kind, namespace: impl Into<Name>, name: impl Into<Name>) -> Key {
         Key { kind, namespace: namespace.into(), name: name.into() }

@@ -35,7 +35,7 @@ pub use condition::{Condition, ConditionStatus, find_condition};
 pub use custom::{Custom, CustomKind};
 pub use distribution::Distribution;
 pub use gates::{ComponentGates, Gate, Gates};
-pub use ids::{Cause, Key, RecordId, Rv, Uid, uid_text};
+pub use ids::{Cause, Key, Place, PlaceRef, RecordId, Rv, Uid, uid_text};
 pub use int_or_percent::IntOrPercent;
 pub use json_hash::hash_json;
 pub use kind::{Kind, Kinds};

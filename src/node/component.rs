@@ -548,11 +548,11 @@ impl Kubelets {
             if pod.actual[index] != pod.observed[index] || !restarts::is_restarted(&pod.pod.spec, index, exit_code) {
                 continue;
             }
-            let at = restarts::starts_at(pod.runs[index].backoff, finished_at);
+            let at = restarts::starts_at(pod.runs_mut(index).backoff, finished_at);
             if at > ctx.now {
-                has_changed |= !std::mem::replace(&mut pod.runs[index].is_backing_off, true);
+                has_changed |= !std::mem::replace(&mut pod.runs_mut(index).is_backing_off, true);
                 back_off_event(pod, index, ctx);
-                let number = u64::try_from(pod.runs[index].restarts).unwrap_or(0) << 8 | index as u64;
+                let number = u64::try_from(pod.runs_mut(index).restarts).unwrap_or(0) << 8 | index as u64;
                 let bits = ctx.draws.bits(CRASH_LOOP, pod.key.stable_hash(), number);
                 let token = self.next_token;
                 self.next_token += 1;
@@ -560,7 +560,7 @@ impl Kubelets {
                 ctx.out.set_timer(token, ctx.now + restarts::next_look(at, ctx.now, bits), Nature::Work);
                 continue;
             }
-            let runs = &mut pod.runs[index];
+            let runs = pod.runs_mut(index);
             runs.backoff = Some(restarts::after_start(runs.backoff, finished_at, ctx.now));
             (pod.probe_succeeds[index], pod.stopping[index]) = (false, false);
             launch(pod, index, &self.nodes, ctx);
@@ -580,7 +580,7 @@ impl Kubelets {
             pod: &pod.pod,
             previous: &pod.status,
             progress: &pod.observed,
-            runs: &pod.runs,
+            runs: pod.runs(),
             probe_succeeds: &pod.probe_succeeds,
             has_sandbox: pod.has_sandbox,
             pod_ip: &pod.address,

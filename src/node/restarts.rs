@@ -22,7 +22,7 @@ pub struct Backoff {
 }
 
 /// What a kubelet remembers of a container's earlier runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Runs {
     /// Restarts that it has noticed.
     pub restarts: i32,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use smallvec::SmallVec;
+
 use super::addresses::AddressPool;
 use super::restarts::Runs;
 use super::{Progress, admission, containers, termination};
@@ -109,12 +111,12 @@ pub(super) struct PodRow {
     pub actual: Vec<Progress>,
     /// What the last relist saw.
     pub observed: Vec<Progress>,
-    /// Earlier runs of each.
-    pub runs: Vec<Runs>,
+    /// Earlier runs of each; empty as long as none had any.
+    runs: Vec<Runs>,
     /// Whether the readiness probe of each succeeds.
-    pub probe_succeeds: Vec<bool>,
+    pub probe_succeeds: SmallVec<[bool; 8]>,
     /// Which were told to stop.
-    pub stopping: Vec<bool>,
+    pub stopping: SmallVec<[bool; 8]>,
     /// The last relist saw the pod's sandbox.
     pub has_sandbox: bool,
     /// Its address, once it has one.
@@ -146,7 +148,10 @@ impl PodRow {
             let status = statuses.iter().find(|status| status.name == *container);
             Runs { restarts: status.map_or(0, |status| status.restart_count), ..Runs::default() }
         };
-        let runs = containers(&pod.spec).map(|container| restarts(&container.name)).collect();
+        let mut runs: Vec<Runs> = containers(&pod.spec).map(|container| restarts(&container.name)).collect();
+        if runs.iter().all(|runs| *runs == Runs::default()) {
+            runs = Vec::new();
+        }
         let probe_succeeds = containers(&pod.spec).map(|container| was_ready(&container.name)).collect();
         PodRow {
             key,
@@ -154,7 +159,7 @@ impl PodRow {
             needs: admission::needs(&pod.spec),
             stage: Stage::Active,
             rejection: None,
-            stopping: vec![false; progress.len()],
+            stopping: SmallVec::from_elem(false, progress.len()),
             observed: progress.clone(),
             actual: progress,
             runs,
@@ -182,6 +187,19 @@ impl PodRow {
         !self.has_vanished && matches!(self.stage, Stage::Active | Stage::Terminating { .. })
     }
 
+    /// Earlier runs of the containers by index, init containers first; empty when there were none.
+    pub fn runs(&self) -> &[Runs] {
+        &self.runs
+    }
+
+    /// Earlier runs of a container, to change.
+    pub fn runs_mut(&mut self, index: usize) -> &mut Runs {
+        if self.runs.is_empty() {
+            self.runs = vec![Runs::default(); self.actual.len()];
+        }
+        &mut self.runs[index]
+    }
+
     /// Whether a container is being pulled or started.
     pub fn is_under_way(&self) -> bool {
         self.actual.iter().any(|progress| progress.is_under_way())
@@ -189,11 +207,11 @@ impl PodRow {
 
     /// What a relist sees: the containers as they are, some of them started anew since the last one.
     pub fn look(&mut self) {
-        for (index, now) in self.actual.iter().enumerate() {
-            let before = self.observed[index];
+        for index in 0..self.actual.len() {
+            let (before, now) = (self.observed[index], self.actual[index]);
             let has_run = matches!(now, Progress::Running { .. } | Progress::Ended { .. });
-            if matches!(before, Progress::Ended { .. }) && has_run && *now != before {
-                let runs = &mut self.runs[index];
+            if matches!(before, Progress::Ended { .. }) && has_run && now != before {
+                let runs = self.runs_mut(index);
                 runs.restarts += 1;
                 runs.last = Some(before);
                 runs.is_backing_off = false;

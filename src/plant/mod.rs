@@ -334,6 +334,7 @@ impl Plant {
         let containers = &mut self.pods.entry(notice.uid.clone()).or_default().containers;
         let index = notice.container as usize;
         if containers.len() <= index {
+            containers.reserve_exact(index + 1 - containers.len());
             containers.resize(index + 1, None);
         }
         &mut containers[index]
