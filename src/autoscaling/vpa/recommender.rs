@@ -6,6 +6,8 @@
 use super::amounts::{Amounts, amount_of, scaled};
 use super::container_state::Aggregate;
 use super::go_math;
+use super::spec::VpaSpec;
+use crate::model::Name;
 
 /// Flags of the recommender.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,6 +71,37 @@ pub fn recommend(settings: &Settings, containers: &[&Aggregate]) -> Vec<Containe
     containers.iter().map(|aggregate| of_container(settings, aggregate, &least)).collect()
 }
 
+/// What the status says about a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatusEntry {
+    /// `containerName`.
+    pub container: Name,
+    /// `target` and the bounds, within the policy.
+    pub amounts: ContainerRecommendation,
+    /// `uncappedTarget`.
+    pub uncapped_target: Amounts,
+}
+
+/// What the status of a VPA says about the containers of its pods, sorted by name.
+///
+/// Containers that are off or have no CPU sample yet get no recommendation and no share of the least.
+pub fn status(settings: &Settings, spec: &VpaSpec, containers: &[(Name, &Aggregate)]) -> Vec<StatusEntry> {
+    let counts = |(name, aggregate): &&(Name, &Aggregate)| aggregate.samples > 0 && !spec.is_off(name.as_str());
+    let mut counted: Vec<&(Name, &Aggregate)> = containers.iter().filter(counts).collect();
+    counted.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
+    let aggregates: Vec<&Aggregate> = counted.iter().map(|(_, aggregate)| *aggregate).collect();
+    let recommended = recommend(settings, &aggregates).into_iter();
+    let entries = counted.iter().zip(recommended).map(|((name, _), recommended)| {
+        let policy = spec.policy(name.as_str());
+        let recommended =
+            policy.map_or(recommended, |policy| recommended.map(|amounts| amounts.only(&policy.controlled_resources)));
+        let amounts =
+            policy.map_or(recommended, |policy| recommended.bounded(&policy.min_allowed, &policy.max_allowed));
+        StatusEntry { container: name.clone(), amounts, uncapped_target: recommended.target }
+    });
+    entries.collect()
+}
+
 fn of_container(settings: &Settings, aggregate: &Aggregate, least: &Amounts) -> ContainerRecommendation {
     let confidence = aggregate.confidence();
     // No confidence at all divides by zero: the lower bound becomes nothing, the upper one the largest amount.
@@ -94,6 +127,8 @@ fn of_container(settings: &Settings, aggregate: &Aggregate, least: &Amounts) -> 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::amounts::MAX_AMOUNT;
     use super::super::container_state::Instance;
     use super::*;
@@ -135,5 +170,26 @@ mod tests {
         // 1,441 samples over exactly a day: confidence 1, so the upper bound is 247 * 2, the lower 247 / 1.001^2.
         let day = recommend(&settings, &[&used(1441, 200)])[0];
         assert_eq!((day.upper.cpu_milli, day.lower.cpu_milli), (Some(494), Some(246)));
+    }
+
+    #[test]
+    fn the_status_follows_the_policy() {
+        let spec = VpaSpec::of(&json!({"spec": {"resourcePolicy": {"containerPolicies": [
+            {"containerName": "*", "maxAllowed": {"cpu": "200m"}},
+            {"containerName": "proxy", "mode": "Off"},
+            {"containerName": "app", "controlledResources": ["cpu"], "minAllowed": {"cpu": "300m", "memory": "1Gi"}},
+        ]}}}));
+        let (busy, idle) = (used(1441, 200), Aggregate::default());
+        let containers = ["web", "proxy", "app"].map(|name| (Name::new(name), &busy));
+        let containers = [containers.as_slice(), &[(Name::new("new"), &idle)]].concat();
+        let entries = status(&Settings::default(), &spec, &containers);
+        let names: Vec<&str> = entries.iter().map(|entry| entry.container.as_str()).collect();
+        assert_eq!(names, ["app", "web"]);
+        let only_cpu = |cpu_milli: i64| Amounts { cpu_milli: Some(cpu_milli), memory_bytes: None };
+        assert_eq!(entries[0].amounts.target, only_cpu(300));
+        assert_eq!(entries[0].uncapped_target, only_cpu(247));
+        // Two containers share the least: 262,144,000 / 2.
+        assert_eq!(entries[1].amounts.target, Amounts::new(200, 131_072_000));
+        assert_eq!(entries[1].uncapped_target, Amounts::new(247, 131_072_000));
     }
 }

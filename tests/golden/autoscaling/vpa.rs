@@ -1,4 +1,4 @@
-//! The vertical pod autoscaler: recommendations from usage.
+//! The vertical pod autoscaler: recommendations from usage, and the pods that are replaced for them.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,11 @@ use crate::case::{Disagreement, compare, count, field, float, int, list, only_fi
 use kubesim::autoscaling::vpa::amounts::{Amounts, RESOURCES};
 use kubesim::autoscaling::vpa::container_state::{Aggregate, Instance};
 use kubesim::autoscaling::vpa::histogram::DecayingHistogram;
+use kubesim::autoscaling::vpa::pods::{PodContainer, PodView, Recommended, capped};
 use kubesim::autoscaling::vpa::recommender::{ContainerRecommendation, Settings, recommend};
-use kubesim::model::{Span, Time};
+use kubesim::autoscaling::vpa::spec::VpaSpec;
+use kubesim::autoscaling::vpa::updater::{self, Priority, update_order};
+use kubesim::model::{Name, Span, Time};
 use kubesim::rules::quantity::Quantity;
 use kubesim::rules::timestamp;
 
@@ -224,4 +227,83 @@ fn amounts(quantities: Option<&Value>) -> Result<Amounts, Disagreement> {
         amounts.set(resource, Some(resource.amount(&quantity)));
     }
     Ok(amounts)
+}
+
+/// The time at which the updater looks at its pods.
+const NOW: Time = Time(1_767_225_600_000_000_000);
+
+/// Recommendation and pods -> how far each is from it, and which are replaced in what order.
+pub fn updater(case: &Value) -> Result<(), Disagreement> {
+    only_fields(case, &["tag", "update_mode", "recommendation", "pods", "min_allowed", "max_allowed", "expect"])?;
+    let bound = |name: &str| case.get(name).cloned().unwrap_or(Value::Null);
+    let policy = json!({"containerName": "*", "minAllowed": bound("min_allowed"), "maxAllowed": bound("max_allowed")});
+    let spec = VpaSpec::of(&json!({"spec": {
+        "updatePolicy": {"updateMode": field(case, "update_mode")?},
+        "resourcePolicy": {"containerPolicies": [policy]},
+    }}));
+    let recommended =
+        list(case, "recommendation")?.iter().map(recommended_of).collect::<Result<Vec<_>, Disagreement>>()?;
+    let pods = list(case, "pods")?;
+    let views = pods.iter().map(view_of).collect::<Result<Vec<_>, Disagreement>>()?;
+    let priorities: Vec<Priority> =
+        views.iter().map(|view| Priority::of(view, &capped(&spec, &view.containers, &recommended))).collect();
+    let names: Vec<&str> = pods.iter().map(|pod| text(pod, "name")).collect::<Result<_, _>>()?;
+    let expected = field(case, "expect")?;
+    only_fields(expected, &["priorities", "update_order"])?;
+    let recorded = list(expected, "priorities")?;
+    compare("priorities", &json!(recorded.len()), &json!(priorities.len()), 0.0)?;
+    for ((recorded, name), priority) in recorded.iter().zip(&names).zip(&priorities) {
+        let mut recorded = recorded.clone();
+        recorded["resource_diff"] = json!(float(&recorded, "resource_diff")?);
+        let got = json!({"name": name, "outside_range": priority.outside_range, "scale_up": priority.scale_up,
+            "resource_diff": priority.resource_diff});
+        compare(name, &recorded, &got, priority.resource_diff * 1e-15)?;
+    }
+    let order = update_order(&updater::Settings::default(), &spec, &views, &recommended, NOW);
+    orders_agree(list(expected, "update_order")?, &order, &names, &priorities)
+}
+
+/// The same pods, and at each place one of the same priority: among equals the order keeps no promise.
+fn orders_agree(
+    recorded: &[Value],
+    order: &[usize],
+    names: &[&str],
+    priorities: &[Priority],
+) -> Result<(), Disagreement> {
+    let got: Vec<&str> = order.iter().map(|index| names[*index]).collect();
+    let differ = || Disagreement::new(json!(recorded), json!(got));
+    let place = |name: &Value| names.iter().position(|known| name == known).ok_or_else(differ);
+    let recorded: Vec<usize> = recorded.iter().map(place).collect::<Result<_, _>>()?;
+    let sorted = |places: &[usize]| {
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        places
+    };
+    let rank = |index: &usize| (priorities[*index].scale_up, priorities[*index].resource_diff);
+    let is_same = sorted(&recorded) == sorted(order) && recorded.iter().map(rank).eq(order.iter().map(rank));
+    if is_same { Ok(()) } else { Err(differ()) }
+}
+
+fn recommended_of(recorded: &Value) -> Result<Recommended, Disagreement> {
+    only_fields(recorded, &["name", "target", "lower", "upper"])?;
+    let bound = |name: &str| amounts(recorded.get(name));
+    let amounts = ContainerRecommendation { target: bound("target")?, lower: bound("lower")?, upper: bound("upper")? };
+    Ok(Recommended { container: Name::new(text(recorded, "name")?), amounts })
+}
+
+fn view_of(recorded: &Value) -> Result<PodView, Disagreement> {
+    only_fields(recorded, &["name", "age_s", "containers"])?;
+    let given = |seconds: &Value| (!seconds.is_null()).then(|| nanoseconds(seconds).map(Span)).transpose();
+    let age = given(field(recorded, "age_s")?)?;
+    let containers = list(recorded, "containers")?.iter().map(|container| {
+        only_fields(container, &["name", "requests", "oom_after_s"])?;
+        Ok(PodContainer {
+            name: Name::new(text(container, "name")?),
+            requests: amounts(container.get("requests"))?,
+            limits: Amounts::default(),
+            oom_after: given(field(container, "oom_after_s")?)?,
+        })
+    });
+    let containers = containers.collect::<Result<Vec<_>, Disagreement>>()?;
+    Ok(PodView { start_time: age.map(|age| NOW - age), containers })
 }
