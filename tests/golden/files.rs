@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::case::{Disagreement, Reader};
-use crate::e2e;
+use crate::{TABLES, e2e};
 
 /// What was found.
 #[derive(Default)]
@@ -41,6 +41,7 @@ pub fn read_all(root: &Path, readers: &[(&str, &str, Reader)]) -> Report {
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("jsonl") if stem.starts_with("version-") => {}
                 Some("jsonl") => report.read_file(&path, &slice, &stem, readers),
+                Some("csv") => report.read_table(&path, &slice, &stem),
                 Some("md") | None => {}
                 Some(_) => report.not_read(&format!("{slice}/{}", name_of(&path))),
             }
@@ -104,12 +105,37 @@ impl Report {
         }
     }
 
+    /// Replays a table; its rows are the cases.
+    fn read_table(&mut self, path: &Path, slice: &str, stem: &str) {
+        let name = format!("{slice}/{}", name_of(path));
+        let Some((.., reader)) = TABLES.iter().find(|(of, file, _)| *of == slice && *file == stem) else {
+            return self.not_read(&name);
+        };
+        self.files += 1;
+        let content = match fs::read_to_string(path) {
+            Ok(content) => content,
+            Err(error) => return self.fail(&format!("golden: {name}: cannot be read: {error}")),
+        };
+        self.read.push(format!("{slice}/{stem}"));
+        let outcomes: Vec<(String, Result<bool, Disagreement>)> = reader(&content)
+            .into_iter()
+            .enumerate()
+            .map(|(index, outcome)| (format!("row {index}"), outcome.map(|()| true)))
+            .collect();
+        self.count(&name, outcomes);
+    }
+
     /// Replays the cases of one file. `reader_of` gives the reader of a case, `None` if the case does not count yet.
     fn tally(&mut self, name: &str, content: &str, reader_of: impl Fn(&Value) -> Result<Option<Reader>, Disagreement>) {
+        let lines = content.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        self.count(name, lines.map(|(number, line)| replay_line(line, number + 1, &reader_of)));
+    }
+
+    /// Reports the outcomes of one file: the id of each case, and `true` if it agrees, `false` if it does not count yet.
+    fn count(&mut self, name: &str, outcomes: impl IntoIterator<Item = (String, Result<bool, Disagreement>)>) {
         let (mut cases, mut agreed, mut skipped) = (0, 0, 0);
         let mut details = Vec::new();
-        for (number, line) in content.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let (id, outcome) = replay_line(line, number + 1, &reader_of);
+        for (id, outcome) in outcomes {
             match outcome {
                 Ok(false) => skipped += 1,
                 Ok(true) => (cases, agreed) = (cases + 1, agreed + 1),

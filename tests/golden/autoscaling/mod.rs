@@ -1,0 +1,3 @@
+//! Autoscalers: recorded calculations and loops.
+
+pub mod vpa;
