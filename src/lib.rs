@@ -22,3 +22,4 @@ pub mod scenario;
 pub mod scheduler;
 pub mod sim;
 pub mod trace;
+pub mod workload;

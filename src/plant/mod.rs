@@ -13,11 +13,13 @@
 //! before (a StatefulSet's pod that is made again). So the start time of a pod depends on owner, ordinal and incarnation,
 //! and on nothing else that happens.
 //!
-//! Not modelled yet: use of CPU and memory, failing pulls.
+//! What containers use of CPU and memory is in [`usage`], single requests in [`requests`]. Not modelled yet: failing pulls.
 //!
 //! Upstream: pkg/kubelet/images/puller.go (order of pulls), v1.36.
 
 mod component;
+pub mod requests;
+pub mod usage;
 
 use crate::component::{ContainerEnd, ContainerNotice, ContainerStep, Draws, Purpose, draw_span};
 use crate::model::{Distribution, Map, Name, Set, Span, Time, Uid};
