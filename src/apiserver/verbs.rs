@@ -394,6 +394,7 @@ impl ApiServer {
             return Err(ApiError::new(Reason::InternalError, "target.name: Required value"));
         }
         let bound = pods::bind(pod, uid, node, writer.now, self.rebinds)?;
+        self.rebound += u64::from(!pod.node_name.is_empty());
         let stored = self.etcd.put(bound.into(), writer.now, writer.cause);
         Ok(Answer::Done(stored.meta().resource_version))
     }

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_line_that_some_variant_needs_is_in_all() {
-        let twice = run(&[("polling_double_assignments_total", &[("by", "tasks")], 3.0)]);
+        let twice = run(&[("polling_double_assignments_total", &[], 3.0)]);
         let refused = run(&[("polling_conflicts_total", &[("by", "loop")], 2.0)]);
         let chart = races("s", &[twice, refused]);
         let both = vec!["assigned though they had a node", "refused because they had a node"];

@@ -230,8 +230,8 @@ pub const METRICS: &[Metric] = &[
     ),
     metric(
         "polling_double_assignments_total",
-        &["by"],
-        "Assignments of pods that had a node already, with `assignment: overwrite`.",
+        &[],
+        "Assignments of pods that had a node already, to the same or another, with `assignment: overwrite`: counted where the server writes them.",
     ),
     metric(
         "polling_looks_total",

@@ -16,9 +16,9 @@ pub use crate::client::queue_settings::{
 pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
-    DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
-    RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Trigger,
-    TriggerEvent, Verb, Victims, WatchEventType, WatchTarget,
+    DuplicateWatchEvents, FaultAction, KillTasks, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
+    Reconnect, RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch,
+    Subresource, Trigger, TriggerEvent, Verb, Victims, WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 

@@ -70,7 +70,6 @@ struct Thought {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     assigned: u64,
-    again: u64,
     conflicts: u64,
     died: u64,
     no_room: u64,
@@ -204,7 +203,6 @@ impl Assigner {
         };
         let Some(node) = thought.node.clone() else { return self.no_room(&current.clone(), ctx) };
         if !current.node_name.is_empty() && self.settings.assignment == Assignment::Overwrite {
-            self.counts.again += 1;
             let text = format!("assigns it to {node}, though it was assigned to {}", current.node_name);
             let decided = ctx.out.record(Action::Decide, Some(key.clone()), text);
             ctx.out.set_cause(decided);
@@ -292,11 +290,26 @@ impl Component for Assigner {
         self.thoughts.is_empty() && self.written.is_empty()
     }
 
+    /// The timer of a task that is over finds nothing to do.
+    fn end_tasks(&mut self, is_meant: &mut dyn FnMut(&Key) -> bool) -> Vec<Key> {
+        if self.role == Role::Loop {
+            return Vec::new();
+        }
+        let tasks = self.thoughts.iter().rev().map(|(token, thought)| (*token, Object::Pod(thought.pod.clone()).key()));
+        let meant: Vec<(u64, Key)> = tasks.filter(|(_, key)| is_meant(key)).collect();
+        for (token, _) in &meant {
+            if let Some(thought) = self.thoughts.remove(token) {
+                self.in_hand.swap_remove(&thought.pod.meta.uid);
+            }
+        }
+        self.counts.died += meant.len() as u64;
+        meant.into_iter().map(|(_, key)| key).collect()
+    }
+
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
         let by = [("by", self.name())];
-        let Counts { assigned, again, conflicts, died, no_room } = self.counts;
+        let Counts { assigned, conflicts, died, no_room } = self.counts;
         sink.sample("polling_assignments_total", &by, assigned as f64);
-        sink.sample("polling_double_assignments_total", &by, again as f64);
         sink.sample("polling_conflicts_total", &by, conflicts as f64);
         sink.sample("polling_no_room_total", &by, no_room as f64);
         if self.role == Role::Tasks {
