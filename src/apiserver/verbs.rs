@@ -73,6 +73,11 @@ impl ApiServer {
         Executed { result, revision_before }
     }
 
+    /// Creates an object that nobody else holds, for a program that keeps the store itself.
+    pub(crate) fn create_owned(&mut self, object: Object, writer: &mut Writer<'_>) -> ApiResult {
+        self.create(object, writer)
+    }
+
     fn create(&mut self, mut object: Object, writer: &mut Writer<'_>) -> ApiResult {
         let kind = object.kind();
         self.check_namespace(kind, object.meta())?;

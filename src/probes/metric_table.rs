@@ -249,6 +249,11 @@ pub const METRICS: &[Metric] = &[
         "Pods without a node, as the loop sees them.",
     ),
     metric(
+        "polling_placed_pods",
+        &[],
+        "Pods with a node that have not ended, as the loop sees them: running, or waiting for their agents to look.",
+    ),
+    metric(
         "polling_request_duration_seconds",
         &["quantile"],
         "Quantiles of the times of answered requests for pods, in whole milliseconds.",

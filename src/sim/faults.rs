@@ -254,7 +254,7 @@ impl World {
             for (component, key) in ended {
                 self.faults.note_strike(index, now);
                 self.note(cause, Some(process), Action::Lost, Some(key), "the background task is killed");
-                self.fresh.last_mut().expect("just noted").component = component;
+                self.name_last(component);
             }
         }
     }
