@@ -31,6 +31,12 @@ pub trait Component {
     /// Its metrics as of `now`, for probes: name, labels, value.
     fn metrics(&self, now: Time, sink: &mut dyn MetricSink);
 
+    /// Ends those of its background tasks that are meant, asked for one after the other from the youngest on, by their
+    /// objects; returns these. Only the teaching orchestrator has tasks.
+    fn end_tasks(&mut self, _is_meant: &mut dyn FnMut(&Key) -> bool) -> Vec<Key> {
+        Vec::new()
+    }
+
     /// A copy, for clones of the world.
     fn boxed_clone(&self) -> Box<dyn Component>;
 }

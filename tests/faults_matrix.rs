@@ -13,7 +13,7 @@ use kubesim::scenario::{Overrides, load};
 use kubesim::sim::{Observer, Plan, World};
 
 /// A fault with as little as it can have: what the page calls it, its word, whom it is aimed at, and the rest.
-const FAULTS: [(&str, &str, &str, &str); 25] = [
+const FAULTS: [(&str, &str, &str, &str); 26] = [
     ("`dropWatchEvents`, `stage: store`", "dropWatchEvents", "to", "kind: Pod, stage: store"),
     ("`dropWatchEvents`, `stage: handler`", "dropWatchEvents", "to", "kind: Pod, stage: handler"),
     ("`duplicateWatchEvents`", "duplicateWatchEvents", "to", "kind: Pod"),
@@ -35,11 +35,15 @@ const FAULTS: [(&str, &str, &str, &str); 25] = [
     ("`partition`", "partition", "of", ""),
     ("`apiServer`", "apiServer", "", "down: true"),
     ("`kill`", "kill", "of", ""),
+    (TASKS, "kill", "of", ""),
     ("`restart`", "restart", "of", ""),
     ("`oomKill`", "oomKill", "=", ""),
     ("`pause`", "pause", "=", ""),
     ("`clock`", "clock", "of", "step: 1h"),
 ];
+
+/// What only the teaching orchestrator has.
+const TASKS: &str = "`kill`, `task`";
 
 const PROCESS: &str = "kube-controller-manager";
 const COMPONENT: &str = "kube-controller-manager/replicaset";
@@ -73,7 +77,11 @@ fn page() -> PathBuf {
 
 /// The fault with this beginning and these fields more.
 fn fault(row: usize, begins: &str, who: &str, more: &str) -> String {
-    let (_, word, to, rest) = FAULTS[row];
+    let (name, word, to, rest) = FAULTS[row];
+    if name == TASKS {
+        let who = if who == COMPONENT { "polling-tasks/tasks" } else { "polling-tasks" };
+        return format!("{{{begins}, kill: {{of: {who}, task: {{{more}}}}}}}");
+    }
     let (point, more) = if word == "crash" && !is_about_occurrences(more) { (more, "") } else { ("", more) };
     let rest = rest.replace(", POINT", &if point.is_empty() { String::new() } else { format!(", {point}") });
     let to = if to.is_empty() { String::new() } else { format!("{to}: {who}") };
@@ -97,7 +105,11 @@ fn is_about_occurrences(more: &str) -> bool {
 
 /// The plan of a fault; `None` when it cannot be written.
 fn plan(base: &str, fault: &str, number: usize) -> Option<Plan> {
-    let text = base.replacen("---\n", &format!("  faults: [{fault}]\n---\n"), 1);
+    let orchestrator = match fault.contains("polling-tasks") {
+        true => "  model: {controlPlane: polling}\n  polling: {task: {takes: 1h}}\n",
+        false => "",
+    };
+    let text = base.replacen("---\n", &format!("{orchestrator}  faults: [{fault}]\n---\n"), 1);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plans");
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join(format!("matrix-{number}.yaml"));

@@ -28,6 +28,8 @@ pub struct ApiServer {
     pub is_recorded_double: bool,
     /// A binding moves a pod that has a node already (`model.controlPlane: polling` without compare-and-set).
     pub rebinds: bool,
+    /// How many bindings took a pod that had a node already.
+    pub rebound: u64,
 }
 
 /// A watch's next entry that its client will see.
@@ -57,6 +59,7 @@ impl ApiServer {
             pod_limit: None,
             is_recorded_double: false,
             rebinds: false,
+            rebound: 0,
         }
     }
 

@@ -73,6 +73,11 @@ impl ApiServer {
         Executed { result, revision_before }
     }
 
+    /// Creates an object that nobody else holds, for a program that keeps the store itself.
+    pub(crate) fn create_owned(&mut self, object: Object, writer: &mut Writer<'_>) -> ApiResult {
+        self.create(object, writer)
+    }
+
     fn create(&mut self, mut object: Object, writer: &mut Writer<'_>) -> ApiResult {
         let kind = object.kind();
         self.check_namespace(kind, object.meta())?;
@@ -394,6 +399,7 @@ impl ApiServer {
             return Err(ApiError::new(Reason::InternalError, "target.name: Required value"));
         }
         let bound = pods::bind(pod, uid, node, writer.now, self.rebinds)?;
+        self.rebound += u64::from(!pod.node_name.is_empty());
         let stored = self.etcd.put(bound.into(), writer.now, writer.cause);
         Ok(Answer::Done(stored.meta().resource_version))
     }

@@ -4,7 +4,7 @@
 //!
 //! Upstream: client-go/tools/cache/{store,thread_safe_store,controller}.go, v0.36.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -123,6 +123,8 @@ pub struct Cache {
     /// The map is in order of its keys: lists need no sort.
     is_sorted: bool,
     by_controller: Map<Uid, Siblings>,
+    /// The objects without a controller, once somebody has asked for them.
+    orphans: OnceCell<BTreeSet<Place>>,
     /// Where the next key is looked for before it is hashed.
     likely: Cell<Likely>,
 }
@@ -186,9 +188,18 @@ impl Cache {
         objects.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// The objects whose controller has this uid, in order of namespace and name.
+    /// The objects whose controller has this uid, in order of namespace and name; of an empty uid those without one.
     pub fn controlled_by(&self, uid: &Uid) -> impl Iterator<Item = &Object> {
-        self.by_controller.get(uid).into_iter().flat_map(|siblings| &siblings.places).map(|place| &self.objects[place])
+        let places = match uid.is_empty() {
+            true => Some(self.orphans.get_or_init(|| self.orphans())),
+            false => self.by_controller.get(uid).map(|siblings| &siblings.places),
+        };
+        places.into_iter().flatten().map(|place| &self.objects[place])
+    }
+
+    fn orphans(&self) -> BTreeSet<Place> {
+        let orphans = self.objects.iter().filter(|(_, object)| owned_uid(object).is_empty());
+        orphans.map(|(place, _)| place.clone()).collect()
     }
 
     /// How many pods whose controller has this uid neither ended nor are being deleted.
@@ -203,8 +214,9 @@ impl Cache {
             Some(stored) if controller_uid(stored) == controller_uid(&object) => {
                 let (was, is) = (is_active_pod(stored), is_active_pod(&object));
                 let old = std::mem::replace(stored, object);
-                if was != is {
-                    let siblings = self.by_controller.get_mut(&owned_uid(&old)).expect("indexed when it came");
+                if was != is
+                    && let Some(siblings) = self.by_controller.get_mut(&owned_uid(&old))
+                {
                     siblings.active_pods = siblings.active_pods + u32::from(is) - u32::from(was);
                 }
                 return Some(old);
@@ -219,9 +231,7 @@ impl Cache {
         if let Some(old) = &old {
             self.unindex(old);
         }
-        let siblings = self.by_controller.entry(owned_uid(&object)).or_default();
-        siblings.places.insert(place);
-        siblings.active_pods += u32::from(is_active_pod(&object));
+        self.index(&object, place);
         old
     }
 
@@ -254,8 +264,27 @@ impl Cache {
         keys
     }
 
+    fn index(&mut self, object: &Object, place: Place) {
+        let uid = owned_uid(object);
+        if uid.is_empty() {
+            if let Some(orphans) = self.orphans.get_mut() {
+                orphans.insert(place);
+            }
+            return;
+        }
+        let siblings = self.by_controller.entry(uid).or_default();
+        siblings.places.insert(place);
+        siblings.active_pods += u32::from(is_active_pod(object));
+    }
+
     fn unindex(&mut self, old: &Object) {
         let uid = owned_uid(old);
+        if uid.is_empty() {
+            if let Some(orphans) = self.orphans.get_mut() {
+                orphans.remove(&old.key().into_place());
+            }
+            return;
+        }
         if let Some(siblings) = self.by_controller.get_mut(&uid) {
             siblings.places.remove(&old.key().into_place());
             siblings.active_pods -= u32::from(is_active_pod(old));

@@ -2,6 +2,7 @@
 
 use crate::component::MetricSink;
 use crate::model::Map;
+use crate::probes::metrics;
 use crate::report::kpis::{RaceFacts, RequestFacts};
 use crate::sim::World;
 
@@ -46,8 +47,8 @@ pub fn facts(world: &World) -> (Option<RequestFacts>, Option<RaceFacts>) {
         p50_seconds: sums.get("polling_request_duration_seconds", "0.5"),
         p99_seconds: sums.get("polling_request_duration_seconds", "0.99"),
     });
-    let races = sums.all("polling_double_assignments_total").map(|double_assignments| RaceFacts {
-        double_assignments,
+    let races = metrics::has_assigners(world).then(|| RaceFacts {
+        double_assignments: world.api().rebound as f64,
         conflicts: sums.all("polling_conflicts_total").unwrap_or(0.0),
     });
     (requests, races)

@@ -332,7 +332,7 @@ fn end_of_fault(fault: &FaultPlan, (from, ends): (Span, Option<Span>), simulated
         (None, FaultAction::Kill { restart_after, .. } | FaultAction::Stop { restart_after, .. }) => {
             from + *restart_after
         }
-        (None, FaultAction::Clock { rate: None, .. } | FaultAction::CutWatch(_)) => from,
+        (None, FaultAction::Clock { rate: None, .. } | FaultAction::CutWatch(_) | FaultAction::KillTasks(_)) => from,
         (None, _) => simulated.max(from),
     }
 }

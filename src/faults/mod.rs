@@ -17,6 +17,7 @@ pub mod delay_replies;
 pub mod delay_watch;
 pub mod drop_watch_events;
 pub mod duplicate_watch_events;
+pub mod kill_tasks;
 pub mod lose_replies;
 mod on_watches;
 mod onset;
@@ -41,6 +42,7 @@ pub use delay_replies::DelayReplies;
 pub use delay_watch::DelayWatch;
 pub use drop_watch_events::{DropStage, DropWatchEvents};
 pub use duplicate_watch_events::DuplicateWatchEvents;
+pub use kill_tasks::KillTasks;
 pub use lose_replies::LoseReplies;
 pub use partition::Partition;
 pub use reconnect::Reconnect;
@@ -104,6 +106,8 @@ pub enum FaultAction {
         /// Time to start again when the fault has no duration.
         restart_after: Span,
     },
+    /// Background tasks of a process die, and it goes on.
+    KillTasks(KillTasks),
     /// The process is asked to end (SIGTERM): a leader may give its lease back first. It starts again as after a kill.
     Stop {
         /// Which.
@@ -151,6 +155,7 @@ impl FaultAction {
             FaultAction::ApiServer(_) | FaultAction::OomKill(Victims::Pods(..)) => None,
             FaultAction::OomKill(Victims::Processes(of)) => Some(of),
             FaultAction::Crash(of) => Some(&of.of),
+            FaultAction::KillTasks(of) => Some(&of.process),
             FaultAction::Kill { process, .. }
             | FaultAction::Stop { process, .. }
             | FaultAction::Pause { process }

@@ -478,6 +478,7 @@ fn object_target(action: &FaultAction) -> Option<&ObjectTarget> {
         | FaultAction::Partition(_)
         | FaultAction::ApiServer(_)
         | FaultAction::Kill { .. }
+        | FaultAction::KillTasks(_)
         | FaultAction::Stop { .. }
         | FaultAction::OomKill(_)
         | FaultAction::Pause { .. }
@@ -503,6 +504,7 @@ fn hits_requests(action: &FaultAction) -> bool {
         | FaultAction::StallWatch(_)
         | FaultAction::Reconnect(_)
         | FaultAction::Kill { .. }
+        | FaultAction::KillTasks(_)
         | FaultAction::Stop { .. }
         | FaultAction::OomKill(_)
         | FaultAction::Pause { .. }

@@ -96,7 +96,7 @@ impl ObjectTarget {
         Some(selector_text::parse_labels(text).expect("the maker of the plan has checked it"))
     }
 
-    fn names(&self, kind: Kind, namespace: &str, name: &str) -> bool {
+    pub(super) fn names(&self, kind: Kind, namespace: &str, name: &str) -> bool {
         self.kind.is_none_or(|wanted| wanted == kind)
             && self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
             && self.name.as_ref().is_none_or(|wanted| wanted == name)

@@ -48,6 +48,8 @@ pub enum ValueKind {
     Counts,
     /// Any number.
     Measures,
+    /// Shares in per cent: the axis ends at 100.
+    Percent,
     /// None: each series has a lane, in which it is drawn while it is above zero.
     Lanes,
 }

@@ -41,6 +41,8 @@ pub const STALENESS: &str = "kubesim_informer_staleness_seconds";
 pub const RUNNING_PODS: &str = "kubelet_running_pods";
 /// Pods that the agents of the teaching orchestrator run.
 pub const POLLING_RUNNING_PODS: &str = "polling_running_pods";
+/// Pods that have a node, as the loop of the teaching orchestrator sees them.
+pub const POLLING_PLACED_PODS: &str = "polling_placed_pods";
 /// Pods without a node, as the loop of the teaching orchestrator sees them.
 pub const POLLING_PENDING_PODS: &str = "polling_pending_pods";
 /// Pods in the scheduler's queues; label `queue`.
@@ -125,8 +127,8 @@ pub struct ChartData {
 }
 
 /// The charts of a scenario with the stems of their file names: `replicas`, `pods`, `placement`, `queues`, `reconciles`,
-/// `leaders`, `assumed`, `rooms`, `races`, `requests`, `starts`,
-/// `staleness`.
+/// `leaders`, `assumed`, `rooms`, `races`, `tries`, `requests`,
+/// `starts`, `staleness`.
 /// One for which there is no series is left out. `data` holds a run for each variant, in the scenario's order.
 pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Chart)> {
     let charts = [
@@ -139,6 +141,7 @@ pub fn run_charts(scenario: &str, data: &[ChartData]) -> Vec<(&'static str, Char
         ("assumed", optimism::assumed(scenario, data)),
         ("rooms", optimism::rooms(scenario, data)),
         ("races", polling::races(scenario, data)),
+        ("tries", polling::tries(scenario, data)),
         ("requests", polling::requests(scenario, data)),
         ("starts", starts::starts(scenario, data)),
         ("staleness", staleness(scenario, data)),
@@ -284,6 +287,8 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         .map(|key| key.label("queue"))
         .collect();
     let mut named: Vec<(String, Vec<Points>)> = Vec::new();
+    let with_node = data.iter().map(|run| total(run, &|key| key.metric == POLLING_PLACED_PODS)).collect();
+    named.push(("with a node".to_string(), with_node));
     let running = data
         .iter()
         .map(|run| total(run, &|key| [RUNNING_PODS, POLLING_RUNNING_PODS].contains(&key.metric.as_str())))
@@ -296,6 +301,7 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         named.push((format!("in the scheduler: {queue}"), data.iter().map(|run| total(run, &fits)).collect()));
     }
     named.retain(|(_, runs)| runs.iter().flatten().any(|(_, pods)| *pods > 0.0));
+    let polls = named.iter().any(|(name, _)| name == "with a node");
     let mut panels = Vec::new();
     for (index, run) in data.iter().enumerate().take(MOST_PANELS) {
         let series = named.iter().map(|(name, runs)| Series {
@@ -305,10 +311,14 @@ fn pods(scenario: &str, data: &[ChartData]) -> Chart {
         });
         let series: Vec<Series> = series.collect();
         if !series.is_empty() {
-            panels.push(panel(run, "", "pods", ValueKind::Counts, series));
+            let panel = panel(run, "", "pods", ValueKind::Counts, series);
+            panels.push(Panel { coincides: polls, ..panel });
         }
     }
-    let subtitle = format!("{scenario}. On all nodes together, and in the queues of the scheduler");
+    let subtitle = match polls {
+        true => format!("{scenario}. On all nodes together; with a node and not running: its agent has not looked yet"),
+        false => format!("{scenario}. On all nodes together, and in the queues of the scheduler"),
+    };
     Chart { title: "Pods".to_string(), subtitle, panels, same_scale: true, ..Chart::default() }
 }
 

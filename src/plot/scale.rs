@@ -98,7 +98,9 @@ impl Axis {
             step = step.max(1.0);
         }
         let mut high = step * (largest / step).ceil();
-        if high - largest < step * 0.05 {
+        if kind == ValueKind::Percent {
+            (step, high) = (20.0, 100.0);
+        } else if high - largest < step * 0.05 {
             high += step;
         }
         let ticks = multiples(step, high).map(|value| (value, tidy_number(value))).collect();
@@ -192,6 +194,7 @@ mod tests {
         assert_eq!(texts(&Axis::values(0.0145, ValueKind::Measures)), ["0", "0.005", "0.01", "0.015"]);
         // 0.3 / 7 = 0.043: a step of 0.05.
         assert_eq!(texts(&Axis::values(0.3, ValueKind::Measures))[1], "0.05");
+        assert_eq!(texts(&Axis::values(99.5, ValueKind::Percent)), ["0", "20", "40", "60", "80", "100"]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn starts(scenario: &str, data: &[ChartData]) -> Chart {
     });
     let panel = Panel {
         y_label: "% of pods".to_string(),
-        values: ValueKind::Measures,
+        values: ValueKind::Percent,
         series: series.collect(),
         ..Panel::default()
     };

@@ -3,9 +3,9 @@
 //! A node has room when CPU, memory and the number of pods allow it; of those that have, the one with the fewest pods is
 //! taken, of equals the one with the smallest name. Taints, affinity and readiness of pods play no part.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use crate::model::{Name, Node, Pod, Resources};
+use crate::model::{Map, Name, Node, Pod, Resources};
 use crate::rules::pod_requests;
 
 /// CPU, memory and pods: of a node, or what a pod takes of it.
@@ -49,53 +49,72 @@ struct Row {
     taken: Amounts,
 }
 
+impl Row {
+    fn fits(&self, wanted: Amounts) -> bool {
+        let taken = self.taken;
+        self.allocatable.is_some_and(|has| {
+            taken.cpu_milli + wanted.cpu_milli <= has.cpu_milli
+                && taken.memory_bytes + wanted.memory_bytes <= has.memory_bytes
+                && taken.pods + wanted.pods <= has.pods
+        })
+    }
+}
+
 /// All nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Rooms {
-    rows: BTreeMap<Name, Row>,
+    rows: Map<Name, Row>,
+    /// Nodes that can be used, by their pods and then their names.
+    by_pods: BTreeSet<(i64, Name)>,
 }
 
 impl Rooms {
     /// A node is there, or has changed.
     pub fn set_node(&mut self, node: &Node) {
         let usable = node.is_ready() && !node.unschedulable;
-        let row = self.rows.entry(node.meta.name.clone()).or_default();
-        row.allocatable = usable.then(|| Amounts::of(&node.allocatable));
+        self.change(&node.meta.name, |row| row.allocatable = usable.then(|| Amounts::of(&node.allocatable)));
     }
 
     /// A node is gone.
     pub fn remove_node(&mut self, node: &Name) {
-        if let Some(row) = self.rows.get_mut(node) {
-            row.allocatable = None;
+        if self.rows.contains_key(node) {
+            self.change(node, |row| row.allocatable = None);
         }
     }
 
     /// A pod takes its place on a node.
     pub fn take(&mut self, node: &Name, amounts: Amounts) {
-        self.rows.entry(node.clone()).or_default().taken.add(amounts, 1);
+        self.change(node, |row| row.taken.add(amounts, 1));
     }
 
     /// A pod gives its place back.
     pub fn give_back(&mut self, node: &Name, amounts: Amounts) {
-        self.rows.entry(node.clone()).or_default().taken.add(amounts, -1);
+        self.change(node, |row| row.taken.add(amounts, -1));
+    }
+
+    fn change(&mut self, node: &Name, how: impl FnOnce(&mut Row)) {
+        if !self.rows.contains_key(node) {
+            self.rows.insert(node.clone(), Row::default());
+        }
+        let row = &mut self.rows[node];
+        let place = |row: &Row| row.allocatable.map(|_| row.taken.pods);
+        let before = place(row);
+        how(row);
+        let after = place(row);
+        if before != after {
+            before.map(|pods| self.by_pods.remove(&(pods, node.clone())));
+            after.map(|pods| self.by_pods.insert((pods, node.clone())));
+        }
     }
 
     /// The node for a pod that asks for so much.
     pub fn choose(&self, wanted: Amounts) -> Option<&Name> {
-        let fits = |row: &Row| {
-            row.allocatable.is_some_and(|has| {
-                let taken = row.taken;
-                taken.cpu_milli + wanted.cpu_milli <= has.cpu_milli
-                    && taken.memory_bytes + wanted.memory_bytes <= has.memory_bytes
-                    && taken.pods + wanted.pods <= has.pods
-            })
-        };
-        self.rows.iter().filter(|(_, row)| fits(row)).min_by_key(|(_, row)| row.taken.pods).map(|(name, _)| name)
+        self.by_pods.iter().map(|(_, name)| name).find(|name| self.rows[*name].fits(wanted))
     }
 
     /// How many nodes there are.
     pub fn count(&self) -> usize {
-        self.rows.values().filter(|row| row.allocatable.is_some()).count()
+        self.by_pods.len()
     }
 }
 
@@ -107,8 +126,11 @@ mod tests {
 
     fn rooms() -> Rooms {
         let has = Amounts { cpu_milli: 2_000, memory_bytes: 4 * GIB, pods: 3 };
-        let row = Row { allocatable: Some(has), taken: Amounts::default() };
-        Rooms { rows: ["a", "b"].map(|name| (Name::from(name), row)).into() }
+        let mut rooms = Rooms::default();
+        for name in ["b", "a"] {
+            rooms.change(&name.into(), |row| row.allocatable = Some(has));
+        }
+        rooms
     }
 
     #[test]
@@ -136,5 +158,29 @@ mod tests {
         assert!(fits(2_000, 4 * GIB));
         assert!(!fits(2_001, 4 * GIB));
         assert!(!fits(2_000, 4 * GIB + 1));
+    }
+
+    #[test]
+    fn the_order_is_that_of_looking_at_all_nodes() {
+        let naive = |rooms: &Rooms, wanted: Amounts| {
+            let fitting = rooms.rows.iter().filter(|(_, row)| row.fits(wanted));
+            fitting.min_by_key(|(name, row)| (row.taken.pods, (*name).clone())).map(|(name, _)| name.clone())
+        };
+        let mut rooms = Rooms::default();
+        let names = ["a", "b", "c", "d", "e"].map(Name::from);
+        // What happens follows from a counter: 7 and 11 have no factor in common with the five nodes.
+        for step in 0..2_000_i64 {
+            let name = &names[(step * step * 7 + step / 3) as usize % 5];
+            let amounts = Amounts { cpu_milli: step % 11 * 100, memory_bytes: step % 7, pods: 1 };
+            match step % 13 {
+                0 => rooms.change(name, |row| {
+                    row.allocatable = Some(Amounts { cpu_milli: step * 10, memory_bytes: 4 * step, pods: step / 3 })
+                }),
+                1 if step % 3 == 0 => rooms.remove_node(name),
+                2..6 => rooms.give_back(name, amounts),
+                _ => rooms.take(name, amounts),
+            }
+            assert_eq!(rooms.choose(amounts).cloned(), naive(&rooms, amounts), "step {step}");
+        }
     }
 }

@@ -230,8 +230,8 @@ pub const METRICS: &[Metric] = &[
     ),
     metric(
         "polling_double_assignments_total",
-        &["by"],
-        "Assignments of pods that had a node already, with `assignment: overwrite`.",
+        &[],
+        "Assignments of pods that had a node already, to the same or another, with `assignment: overwrite`: counted where the server writes them.",
     ),
     metric(
         "polling_looks_total",
@@ -247,6 +247,11 @@ pub const METRICS: &[Metric] = &[
         "polling_pending_pods",
         &[],
         "Pods without a node, as the loop sees them.",
+    ),
+    metric(
+        "polling_placed_pods",
+        &[],
+        "Pods with a node that have not ended, as the loop sees them: running, or waiting for their agents to look.",
     ),
     metric(
         "polling_request_duration_seconds",

@@ -11,6 +11,7 @@ use crate::component::MetricSink;
 use crate::model::{Kind, Map, Name, Object, Time, Uid};
 use crate::plot::charts;
 use crate::sim::World;
+use crate::sim::plan::{ComponentPlan, PollingPart};
 
 /// The names of all metrics that a run can have, in order. A condition may ask for any of them at any time: one without a
 /// series is 0.
@@ -41,6 +42,7 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     elections(world, sink);
     workloads(world, sink);
     requests(world, sink);
+    double_assignments(world, sink);
     api_servers(world, sink);
     node_rooms::collect(world, sink);
     staleness(world, now, sink);
@@ -106,6 +108,22 @@ fn requests(world: &World, sink: &mut dyn MetricSink) {
         let labels = [("code", code.as_str()), ("resource", kind.info().plural), ("verb", *verb)];
         sink.sample("apiserver_request_total", &labels, *count as f64);
     }
+}
+
+/// Only the server knows: who assigns may not have heard of what was assigned just before.
+fn double_assignments(world: &World, sink: &mut dyn MetricSink) {
+    if has_assigners(world) {
+        sink.sample("polling_double_assignments_total", &[], world.api().rebound as f64);
+    }
+}
+
+/// Whether the teaching orchestrator assigns pods in this run.
+pub fn has_assigners(world: &World) -> bool {
+    let is_assigner = |component: &ComponentPlan| match component {
+        ComponentPlan::Polling(polling) => matches!(polling.part, PollingPart::Tasks | PollingPart::Loop),
+        _ => false,
+    };
+    world.plan().processes.iter().flat_map(|process| &process.components).any(is_assigner)
 }
 
 /// What the API servers take on and how long it takes, all servers together.

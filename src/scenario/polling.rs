@@ -189,7 +189,8 @@ impl World<'_> {
         let settings = Arc::new(entry.settings.clone());
         let process = |name: &str, part, latency| {
             let plan = PollingPlan { part, settings: settings.clone() };
-            (ProcessPlan::new(name, vec![ComponentPlan::Polling(plan)]), latency)
+            let process = ProcessPlan::new(name, vec![ComponentPlan::Polling(plan)]);
+            (ProcessPlan { own_events: true, ..process }, latency)
         };
         let is_polling = self.file.model.control_plane == ControlPlaneModel::Polling;
         let template = entry.pod.as_ref().map(|(cpu, memory)| {

@@ -94,6 +94,9 @@ impl Axis {
     }
 }
 
+/// Names of fields that say little without that of what they belong to.
+const VAGUE: [&str; 4] = ["takes", "rate", "period", "count"];
+
 impl Sweep {
     /// The number of points.
     pub fn points(&self) -> u64 {
@@ -129,7 +132,7 @@ impl Sweep {
         let last = |axis: &Axis| {
             let mut parts = axis.path.rsplit(['.', ':']);
             match (parts.next().unwrap_or(&axis.path), parts.next()) {
-                (short, Some(owner)) if short.len() <= 3 => format!("{owner}.{short}"),
+                (short, Some(owner)) if short.len() <= 3 || VAGUE.contains(&short) => format!("{owner}.{short}"),
                 (name, _) => name.to_string(),
             }
         };

@@ -36,6 +36,7 @@ use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::{Double, KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
+use super::own_events::OwnEvents;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, PollingPart, PollingPlan, SchedulerPlan};
 use super::resyncs::Onlooker;
 use super::servers::Servers;
@@ -82,6 +83,7 @@ impl World {
             answers: Map::default(),
             fresh: Vec::new(),
             unheard: false,
+            own_events: OwnEvents::default(),
             fresh_notes: Vec::new(),
             outbox: Outbox::default(),
             idle_watches: Vec::new(),

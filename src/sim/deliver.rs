@@ -258,7 +258,7 @@ impl World {
             return CallFate::Made;
         };
         let record = self.note(cause, Some(process), Action::Lost, Some(key), text);
-        self.fresh.last_mut().expect("just noted").component = name;
+        self.name_last(name);
         fate.map_or(CallFate::Lost, |from| CallFate::Later(from, record))
     }
 }

@@ -96,7 +96,10 @@ impl World {
             Effect::Event { row, regarding, uid, version, field_path, event_type, reason, message } => {
                 let message = Name::from(message);
                 let report = Report { regarding, uid, version, field_path, event_type, reason, message };
-                self.report(process, component, row, report, cause);
+                match self.plan.processes[process].own_events {
+                    true => self.writes_event((process, component), report, cause),
+                    false => self.report(process, component, row, report, cause),
+                }
             }
             Effect::Container { notice, image, entity } => {
                 self.container_begins((process, component), Asked { notice, image, entity }, cause);
@@ -289,7 +292,7 @@ impl World {
         let cause = if timer.is_root {
             let id = self.note(RecordId(0), Some(timer.process), Action::Timer, None, "periodic");
             let name = self.processes[timer.process].components[timer.component].name.clone();
-            self.fresh.last_mut().expect("just noted").component = name;
+            self.name_last(name);
             id
         } else {
             timer.cause

@@ -6,9 +6,11 @@ use crate::component::draw_span;
 use crate::engine::calendar::Nature;
 use crate::faults::partition::CONNECTION_LOST_AFTER;
 use crate::faults::trigger::EventKey;
-use crate::faults::{Addressee, AtReply, AtServer, ChangeSeen, CrashPoint, Fault, RequestSeen, lose_replies};
+use crate::faults::{
+    Addressee, AtReply, AtServer, ChangeSeen, CrashPoint, Fault, KillTasks, RequestSeen, lose_replies,
+};
 use crate::model::api::Reason;
-use crate::model::{Action, Answer, ApiError, Cause, Kind, Labels, Name, RecordId, Request, Rv, Span, Time};
+use crate::model::{Action, Answer, ApiError, Cause, Key, Kind, Labels, Name, RecordId, Request, Rv, Span, Time};
 
 pub use crate::faults::Faults;
 
@@ -173,6 +175,7 @@ impl World {
                     self.goes_down(target, back, record);
                 }
             }
+            FaultAction::KillTasks(kill) => self.kills_tasks(index, kill, record),
             FaultAction::Stop { process, restart_after } => {
                 for target in self.addressed(process) {
                     self.told_to_end(target, fault.duration.unwrap_or(*restart_after), record);
@@ -224,6 +227,35 @@ impl World {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Background tasks end without having done anything; who fired them goes on.
+    fn kills_tasks(&mut self, index: usize, kill: &KillTasks, cause: Cause) {
+        let now = self.calendar.now();
+        let selector = kill.target.compiled();
+        for process in self.addressed(&kill.process) {
+            let mut left = kill.count.unwrap_or(u64::MAX);
+            let truth = self.api.truth();
+            let mut is_meant = |key: &Key| {
+                let labels = truth.get(key).map(|object| &object.meta().labels);
+                let meant = left > 0 && labels.is_some_and(|labels| kill.covers(key, labels, selector.as_ref()));
+                left -= u64::from(meant);
+                meant
+            };
+            let components = self.processes[process].components.iter_mut();
+            let ended: Vec<(Name, Key)> = components
+                .flat_map(|slot| {
+                    let ended = slot.component.end_tasks(&mut is_meant);
+                    let name = slot.name.clone();
+                    ended.into_iter().map(move |key| (name.clone(), key))
+                })
+                .collect();
+            for (component, key) in ended {
+                self.faults.note_strike(index, now);
+                self.note(cause, Some(process), Action::Lost, Some(key), "the background task is killed");
+                self.name_last(component);
+            }
         }
     }
 

@@ -24,6 +24,7 @@ pub mod leadership;
 mod lifecycle;
 pub mod lockstep;
 pub mod observer;
+mod own_events;
 pub mod physical;
 pub mod plan;
 mod reconnect;

@@ -16,9 +16,9 @@ pub use crate::client::queue_settings::{
 pub use crate::controllers::custom::OperatorSettings;
 pub use crate::faults::{
     ApiServerFault, Crash, CrashPoint, Cut, CutWatch, DelayReplies, DelayWatch, DropStage, DropWatchEvents,
-    DuplicateWatchEvents, FaultAction, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef, Reconnect,
-    RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch, Subresource, Trigger,
-    TriggerEvent, Verb, Victims, WatchEventType, WatchTarget,
+    DuplicateWatchEvents, FaultAction, KillTasks, LoseReplies, ObjectTarget, Occurrences, Partition, ProcessRef,
+    Reconnect, RefuseConnections, ReorderWatches, Repeat, RequestTarget, Respond, SlowRequests, StallWatch,
+    Subresource, Trigger, TriggerEvent, Verb, Victims, WatchEventType, WatchTarget,
 };
 pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
@@ -185,6 +185,8 @@ pub struct ProcessPlan {
     pub request_timeout: Option<Span>,
     /// Whether Kubernetes Events use a client of their own, with this limit; otherwise they share the main one.
     pub events_client: Option<RateLimit>,
+    /// Its Events are in the store at once: a program that keeps the store itself needs no recorder and no request.
+    pub own_events: bool,
     /// It is the main program of the pods of this object, by kind, namespace and name: it starts and ends with a container
     /// of theirs, and not by itself.
     pub runs_in: Option<(Kind, String, String)>,
@@ -206,6 +208,7 @@ impl ProcessPlan {
             client: None,
             request_timeout: None,
             events_client: None,
+            own_events: false,
             runs_in: None,
             election: None,
             clock: ClockPlan::default(),

@@ -5,7 +5,7 @@ use crate::component::draw_span;
 use crate::engine::calendar::Nature;
 use crate::model::api::Reason;
 use crate::model::record::Detail;
-use crate::model::{Action, Answer, ApiResult, Kind, Object, RecordId, Request, Span};
+use crate::model::{Action, Answer, ApiResult, Kind, Object, Patch, RecordId, Request, Span};
 use crate::rules::admission::NodeRegistration;
 
 use super::dispatch::REQUEST_LATENCY;
@@ -78,7 +78,7 @@ impl World {
         let (process, cause) = (flight.process, flight.cause);
         let request = std::mem::replace(&mut flight.request, Request::RenewLeases { keys: [].into() });
         let record = RecordId(self.next_record);
-        let was_there = request.is_write() && self.api.truth().get(&request.key()).is_some();
+        let was_there = can_remove(&request) && self.api.truth().get(&request.key()).is_some();
         let cached = self.cached_list(id, &request);
         let mut executed = {
             let mut writer = Writer { now, cause: record, draws: &mut self.draws, existing: NodeRegistration::New };
@@ -169,8 +169,8 @@ impl World {
             }
             super::world::Sender::Reflector(_) | super::world::Sender::Elector { .. } => None,
         };
-        if let (Some(name), Some(record)) = (name, self.fresh.last_mut()) {
-            record.component = name;
+        if let Some(name) = name {
+            self.name_last(name);
         }
     }
 
@@ -196,6 +196,16 @@ impl World {
             Err(error) if error.code() == 409 => self.counters.conflicts += 1,
             Err(_) => {}
         }
+    }
+}
+
+/// Whether the object that the request is about may be gone after it.
+fn can_remove(request: &Request) -> bool {
+    let only_status = |patch: &Patch| matches!(patch, Patch::PodStatus { .. } | Patch::PodCondition { .. });
+    match request {
+        Request::Create(_) | Request::Bind { .. } => false,
+        Request::Patch { patch, .. } => !only_status(patch),
+        other => other.is_write(),
     }
 }
 

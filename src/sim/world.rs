@@ -9,7 +9,7 @@ use crate::engine::calendar::{Calendar, EventId};
 use crate::engine::draws::KeyedDraws;
 use crate::model::name::hash_text;
 use crate::model::scheduling::SchedulingNote;
-use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Record, RecordId, Request, Span, Time, Uid};
+use crate::model::{Action, ApiResult, Cause, Key, Kind, Map, Name, Record, RecordId, Request, Span, Time, Uid};
 use crate::plant::Plant;
 
 use super::client_calls::ClientCall;
@@ -20,6 +20,7 @@ use super::hosted::Hosted;
 use super::hosts::Host;
 use super::leadership::Leadership;
 use super::lockstep::Transport;
+use super::own_events::OwnEvents;
 use super::plan::Plan;
 use super::servers::{AtServer, Servers};
 use super::shutdown::Ending;
@@ -61,6 +62,8 @@ pub struct World {
     pub(super) fresh: Vec<Record>,
     /// The observer wants no records: those of components are not kept.
     pub(super) unheard: bool,
+    /// Events of programs that keep the store themselves.
+    pub(super) own_events: OwnEvents,
     /// What the scheduler thought, not yet given to the observer.
     pub(super) fresh_notes: Vec<SchedulingNote>,
     /// Scratch: an empty outbox with its room, for the next input.
@@ -287,6 +290,9 @@ impl World {
     ) -> RecordId {
         let id = RecordId(self.next_record);
         self.next_record += 1;
+        if self.unheard {
+            return id;
+        }
         let mut record = Record::new(id, cause, action, key, detail.into());
         record.time = self.calendar.now();
         if let Some(index) = process {
@@ -295,6 +301,13 @@ impl World {
         self.fill_versions(&mut record, process);
         self.fresh.push(record);
         id
+    }
+
+    /// Puts a component's name on the record just made.
+    pub(super) fn name_last(&mut self, component: Name) {
+        if let Some(record) = self.fresh.last_mut() {
+            record.component = component;
+        }
     }
 
     /// What the process had seen of the kind, and what was true: the loop fills this in, never a component.

@@ -16,3 +16,8 @@ fn lost_tasks_are_repaired_by_the_loop_alone() {
     let mut pods = world.api().truth().iter(Kind::Pod).filter_map(Object::as_pod);
     assert!(pods.all(|pod| !pod.node_name.is_empty()));
 }
+
+#[test]
+fn without_the_fault_no_task_is_lost() {
+    assert!(!failures(with("polling-lost-task", "one-task", &[("spec.faults", "[]")])).is_empty());
+}

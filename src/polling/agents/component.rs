@@ -11,7 +11,7 @@ use crate::engine::calendar::Nature;
 use crate::model::api::{Answer, Field, FieldRequirement, ListVersion, ObjectSelector};
 use crate::model::{
     Action, ApiResult, Condition, ConditionStatus, ContainerState, ContainerStatus, EventType, Kind, Map, Name, Object,
-    Patch, Pod, PodPhase, PodStatus, Preconditions, Request, Selector, Set, Time, Uid,
+    Patch, Pod, PodPhase, PodStatus, Preconditions, Request, Rv, Selector, Set, Time, Uid,
 };
 use crate::polling::settings::Settings;
 
@@ -34,6 +34,8 @@ pub struct Agents {
     copies: Map<Uid, u32>,
     steps: BTreeMap<u64, Step>,
     next_token: u64,
+    /// How many pods run.
+    running: u64,
     started: u64,
     started_twice: u64,
     stopped: u64,
@@ -48,6 +50,8 @@ struct Row {
     /// Pods whose containers run or start here.
     pods: Map<Uid, Stage>,
     addresses: u64,
+    /// The version of the last list.
+    listed: Rv,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +78,7 @@ impl Agents {
             copies: Map::default(),
             steps: BTreeMap::new(),
             next_token: 0,
+            running: 0,
             started: 0,
             started_twice: 0,
             stopped: 0,
@@ -109,32 +114,42 @@ impl Agents {
         ctx.out.request_from(ClientRow(row as u32), request, token);
     }
 
-    /// The pods of a node: those that are new to its agent are started, those that are no longer its own are stopped.
-    fn found(&mut self, row: usize, pods: &[Object], ctx: &mut Context<'_>) {
-        let mut mine: Set<Uid> = Set::default();
+    /// The pods of a node: those that are new to its agent are started, those that are no longer its own are stopped. What has
+    /// not changed since the last list is at work already.
+    fn found(&mut self, row: usize, pods: &[Object], version: Rv, ctx: &mut Context<'_>) {
+        // A server that lags may show an older state than the one before did: then all is looked at.
+        let last = std::mem::replace(&mut self.rows[row].listed, version);
+        let seen = if version < last { Rv(0) } else { last };
+        let mut known = 0;
         for pod in pods.iter().filter_map(Object::as_pod) {
-            mine.insert(pod.meta.uid.clone());
-            if pod.meta.is_deleting() {
-                self.delete(row, pod, ctx);
-            } else if !pod.is_terminal() {
-                self.start(row, pod, ctx);
-            }
+            let is_old = pod.meta.resource_version <= seen && !pod.meta.is_deleting() && !pod.is_terminal();
+            known += usize::from(is_old || self.look_at(row, pod, ctx));
         }
-        let Some((_, state)) = self.rows.get_index_mut(row) else { return };
-        if mine.len() == state.pods.len() && state.pods.keys().all(|uid| mine.contains(uid)) {
+        if known == self.rows[row].pods.len() {
             return;
         }
-        let strangers: Vec<Uid> = state.pods.keys().filter(|uid| !mine.contains(*uid)).cloned().collect();
+        let mine: Set<&Uid> = pods.iter().filter_map(Object::as_pod).map(|pod| &pod.meta.uid).collect();
+        let running = self.rows[row].pods.keys();
+        let strangers: Vec<Uid> = running.filter(|uid| !mine.contains(*uid)).cloned().collect();
         for uid in strangers {
             self.stop(row, &uid);
         }
     }
 
+    /// What a pod of a node's list means to its agent. Whether it is at work on it after that.
+    fn look_at(&mut self, row: usize, pod: &Rc<Pod>, ctx: &mut Context<'_>) -> bool {
+        if pod.meta.is_deleting() {
+            self.delete(row, pod, ctx);
+        } else if !pod.is_terminal() {
+            self.start(row, pod, ctx);
+        }
+        self.rows[row].pods.contains_key(&pod.meta.uid)
+    }
+
     /// The containers of a pod stop on a node.
     fn stop(&mut self, row: usize, uid: &Uid) {
-        if self.rows[row].pods.swap_remove(uid).is_none() {
-            return;
-        }
+        let Some(stage) = self.rows[row].pods.swap_remove(uid) else { return };
+        self.running -= u64::from(stage == Stage::Running);
         self.stopped += 1;
         match self.copies.get_mut(uid) {
             Some(copies) if *copies > 1 => *copies -= 1,
@@ -175,6 +190,7 @@ impl Agents {
         match running_since {
             None => {
                 *stage = Stage::Running;
+                self.running += 1;
                 let runs = ctx.out.record(Action::Container, Some(key.clone()), "its containers run");
                 ctx.out.set_cause(runs);
                 let span = draw_span(ctx.draws, &self.settings.agent.report, REPORT, key.stable_hash(), *row as u64);
@@ -203,8 +219,8 @@ impl Agents {
     }
 
     fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
-        if let (Some(row), Ok(Answer::List { items, .. })) = (token.checked_sub(FIRST_LOOK), result) {
-            self.found(row as usize, &items, ctx);
+        if let (Some(row), Ok(Answer::List { items, resource_version })) = (token.checked_sub(FIRST_LOOK), result) {
+            self.found(row as usize, &items, resource_version, ctx);
         }
     }
 }
@@ -267,9 +283,7 @@ impl Component for Agents {
     }
 
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
-        let stages = self.rows.values().flat_map(|row| row.pods.values());
-        let running = stages.filter(|stage| **stage == Stage::Running).count();
-        sink.sample("polling_running_pods", &[], running as f64);
+        sink.sample("polling_running_pods", &[], self.running as f64);
         sink.sample("polling_started_total", &[], self.started as f64);
         sink.sample("polling_started_twice_total", &[], self.started_twice as f64);
         sink.sample("polling_stopped_total", &[], self.stopped as f64);

@@ -1,6 +1,6 @@
 //! Tasks and the loop over time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::engine::calendar::Nature;
 use crate::engine::sampling::uniform_unit;
 use crate::model::api::Reason;
 use crate::model::{
-    Action, ApiResult, Condition, ConditionStatus, EventType, Key, Kind, Map, Name, Object, Patch, Pod, Request, Set,
-    Time, Uid,
+    Action, ApiResult, Condition, ConditionStatus, EventType, Key, Kind, Map, Name, Object, Patch, Pod, PodSpec,
+    Request, Set, Time, Uid,
 };
 use crate::polling::room::{Amounts, Rooms};
 use crate::polling::settings::{Assignment, Settings};
@@ -46,14 +46,16 @@ pub struct Assigner {
     rooms: Rooms,
     /// Where pods take their place.
     placed: Map<Uid, (Name, Amounts)>,
-    /// Pods without a node, in the order of their keys.
-    pending: BTreeSet<Key>,
+    /// Pods without a node; of the loop only.
+    pending: Set<Key>,
+    /// What pods of the template that was last looked at take.
+    usual: Option<(Rc<PodSpec>, Amounts)>,
     waiting: Waiting,
     /// What was decided and is not written yet.
     thoughts: BTreeMap<u64, Thought>,
     /// Assignments on their way.
     written: BTreeMap<u64, Thought>,
-    /// Pods of both.
+    /// Pods of both; of the loop only.
     in_hand: Set<Uid>,
     passes: u64,
     next_token: u64,
@@ -70,7 +72,6 @@ struct Thought {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     assigned: u64,
-    again: u64,
     conflicts: u64,
     died: u64,
     no_room: u64,
@@ -84,7 +85,8 @@ impl Assigner {
             role,
             rooms: Rooms::default(),
             placed: Map::default(),
-            pending: BTreeSet::new(),
+            pending: Set::default(),
+            usual: None,
             waiting: Waiting::default(),
             thoughts: BTreeMap::new(),
             written: BTreeMap::new(),
@@ -117,25 +119,44 @@ impl Assigner {
     }
 
     fn set(&mut self, pod: &Rc<Pod>) {
-        let key = Object::Pod(pod.clone()).key();
-        self.leave(&pod.meta.uid);
-        if pod.is_terminal() || pod.meta.is_deleting() && pod.node_name.is_empty() {
-            self.pending.remove(&key);
-        } else if pod.node_name.is_empty() {
-            self.pending.insert(key);
-        } else {
-            self.pending.remove(&key);
-            self.waiting.forget(&pod.meta.uid);
-            let amounts = Amounts::of_pod(pod);
+        let uid = &pod.meta.uid;
+        let has_node = !pod.node_name.is_empty();
+        if self.role == Role::Loop {
+            let key = Object::Pod(pod.clone()).key();
+            match has_node || pod.is_terminal() || pod.meta.is_deleting() {
+                true => self.pending.swap_remove(&key),
+                false => self.pending.insert(key),
+            };
+        }
+        let amounts = (has_node && !pod.is_terminal()).then(|| self.amounts_of(pod));
+        match (self.placed.get(uid), amounts) {
+            (None, None) => return,
+            (Some((node, known)), Some(amounts)) if *node == pod.node_name && *known == amounts => return,
+            _ => self.leave(uid),
+        }
+        if let Some(amounts) = amounts {
+            self.waiting.forget(uid);
             self.rooms.take(&pod.node_name, amounts);
-            self.placed.insert(pod.meta.uid.clone(), (pod.node_name.clone(), amounts));
+            self.placed.insert(uid.clone(), (pod.node_name.clone(), amounts));
+        }
+    }
+
+    /// Pods of a template share their spec and take the same.
+    fn amounts_of(&mut self, pod: &Pod) -> Amounts {
+        match &self.usual {
+            Some((spec, amounts)) if Rc::ptr_eq(spec, &pod.spec) => *amounts,
+            _ => {
+                let amounts = Amounts::of_pod(pod);
+                self.usual = Some((pod.spec.clone(), amounts));
+                amounts
+            }
         }
     }
 
     fn remove(&mut self, last: &Rc<Pod>) {
         self.leave(&last.meta.uid);
         self.waiting.forget(&last.meta.uid);
-        self.pending.remove(&Object::Pod(last.clone()).key());
+        self.pending.swap_remove(&Object::Pod(last.clone()).key());
     }
 
     fn leave(&mut self, uid: &Uid) {
@@ -161,7 +182,9 @@ impl Assigner {
 
     /// One pass over all pending pods.
     fn pass(&mut self, ctx: &mut Context<'_>) {
-        let due: Vec<Rc<Pod>> = self.pending.iter().filter_map(|key| ctx.informers.pod(key)).cloned().collect();
+        let mut keys: Vec<&Key> = self.pending.iter().collect();
+        keys.sort_unstable();
+        let due: Vec<Rc<Pod>> = keys.into_iter().filter_map(|key| ctx.informers.pod(key)).cloned().collect();
         let mut taken: Vec<(Name, Amounts)> = Vec::new();
         for pod in due {
             if !self.waiting.is_due(&pod.meta.uid, ctx.now) || self.in_hand.contains(&pod.meta.uid) {
@@ -169,7 +192,7 @@ impl Assigner {
             }
             let entity = Object::Pod(pod.clone()).key().stable_hash();
             let span = draw_span(ctx.draws, &self.settings.pass.takes, PASS_TIME, entity, self.passes);
-            let amounts = Amounts::of_pod(&pod);
+            let amounts = self.amounts_of(&pod);
             if let Some(node) = self.think(pod, ctx.now + span, ctx) {
                 self.rooms.take(&node, amounts);
                 taken.push((node, amounts));
@@ -184,13 +207,21 @@ impl Assigner {
 
     /// Looks for a node now, and assigns the pod at that instant.
     fn think(&mut self, pod: Rc<Pod>, at: Time, ctx: &mut Context<'_>) -> Option<Name> {
-        let node = self.rooms.choose(Amounts::of_pod(&pod)).cloned();
+        let amounts = self.amounts_of(&pod);
+        let node = self.rooms.choose(amounts).cloned();
         let token = self.next_token;
         self.next_token += 1;
-        self.in_hand.insert(pod.meta.uid.clone());
+        self.takes_in_hand(&pod);
         self.thoughts.insert(token, Thought { pod, node: node.clone() });
         ctx.out.set_timer(token, at, Nature::Work);
         node
+    }
+
+    /// Passes leave alone what an earlier one has in hand. A task has one pod.
+    fn takes_in_hand(&mut self, pod: &Pod) {
+        if self.role == Role::Loop {
+            self.in_hand.insert(pod.meta.uid.clone());
+        }
     }
 
     /// The thinking is over.
@@ -204,13 +235,12 @@ impl Assigner {
         };
         let Some(node) = thought.node.clone() else { return self.no_room(&current.clone(), ctx) };
         if !current.node_name.is_empty() && self.settings.assignment == Assignment::Overwrite {
-            self.counts.again += 1;
             let text = format!("assigns it to {node}, though it was assigned to {}", current.node_name);
             let decided = ctx.out.record(Action::Decide, Some(key.clone()), text);
             ctx.out.set_cause(decided);
         }
         let uid = thought.pod.meta.uid.clone();
-        self.in_hand.insert(uid.clone());
+        self.takes_in_hand(&thought.pod);
         ctx.out.request(Request::Bind { pod: key, uid, node }, token);
         self.written.insert(token, thought);
     }
@@ -292,17 +322,31 @@ impl Component for Assigner {
         self.thoughts.is_empty() && self.written.is_empty()
     }
 
+    /// The timer of a task that is over finds nothing to do.
+    fn end_tasks(&mut self, is_meant: &mut dyn FnMut(&Key) -> bool) -> Vec<Key> {
+        if self.role == Role::Loop {
+            return Vec::new();
+        }
+        let tasks = self.thoughts.iter().rev().map(|(token, thought)| (*token, Object::Pod(thought.pod.clone()).key()));
+        let meant: Vec<(u64, Key)> = tasks.filter(|(_, key)| is_meant(key)).collect();
+        for (token, _) in &meant {
+            self.thoughts.remove(token);
+        }
+        self.counts.died += meant.len() as u64;
+        meant.into_iter().map(|(_, key)| key).collect()
+    }
+
     fn metrics(&self, _now: Time, sink: &mut dyn MetricSink) {
         let by = [("by", self.name())];
-        let Counts { assigned, again, conflicts, died, no_room } = self.counts;
+        let Counts { assigned, conflicts, died, no_room } = self.counts;
         sink.sample("polling_assignments_total", &by, assigned as f64);
-        sink.sample("polling_double_assignments_total", &by, again as f64);
         sink.sample("polling_conflicts_total", &by, conflicts as f64);
         sink.sample("polling_no_room_total", &by, no_room as f64);
         if self.role == Role::Tasks {
             sink.sample("polling_tasks_died_total", &[], died as f64);
         } else {
             sink.sample("polling_pending_pods", &[], self.pending.len() as f64);
+            sink.sample("polling_placed_pods", &[], self.placed.len() as f64);
         }
     }
 

@@ -19,7 +19,9 @@ const BETWEEN: Purpose = Purpose("polling-requests");
 
 /// Timer: the next request comes.
 const ARRIVAL: u64 = 0;
-/// Request n has tokens [`FIRST`] + 2 n (its create) and one more (its client's time-out).
+/// Timer: the oldest client that still waits gives up.
+const PATIENCE_ENDS: u64 = 1;
+/// The create of request n has this token plus n.
 const FIRST: u64 = 2;
 
 /// Clients, and the workers that serve them.
@@ -34,6 +36,8 @@ pub struct Front {
     /// Requests that wait for a worker.
     queue: VecDeque<u64>,
     open: BTreeMap<u64, Open>,
+    /// Until when clients wait, the oldest first, also those that have their answer.
+    patience: VecDeque<(Time, u64)>,
     /// Requests whose pods are saved and must run, by the pod.
     promised: Map<Uid, u64>,
     busy: u32,
@@ -59,6 +63,7 @@ impl Front {
             came: 0,
             queue: VecDeque::new(),
             open: BTreeMap::new(),
+            patience: VecDeque::new(),
             promised: Map::default(),
             busy: 0,
             answered: Latencies::default(),
@@ -91,7 +96,10 @@ impl Front {
         ctx.out.set_cause(came);
         self.open.insert(number, Open { came_at: ctx.now, has_worker: false });
         self.queue.push_back(number);
-        ctx.out.set_timer(FIRST + 2 * number + 1, ctx.now + self.settings.request_timeout, Nature::Work);
+        self.patience.push_back((ctx.now + self.settings.request_timeout, number));
+        if self.patience.len() == 1 {
+            self.wait_for_patience(ctx);
+        }
         self.serve(ctx);
         self.expect_next(ctx);
     }
@@ -105,12 +113,12 @@ impl Front {
             self.busy += 1;
             let mut pod = (**template).clone();
             pod.meta.name = Name::from(format!("request-{number:06}"));
-            ctx.out.request(Request::Create(pod.into()), FIRST + 2 * number);
+            ctx.out.request(Request::Create(pod.into()), FIRST + number);
         }
     }
 
     fn on_reply(&mut self, token: u64, result: ApiResult, ctx: &mut Context<'_>) {
-        let number = (token - FIRST) / 2;
+        let number = token - FIRST;
         let answer = match result {
             Ok(answer) => answer,
             Err(_) => {
@@ -134,6 +142,24 @@ impl Front {
         self.close(number, ctx);
     }
 
+    /// One timer serves all clients: they are equally patient, so the first that came is the first to give up.
+    fn wait_for_patience(&mut self, ctx: &mut Context<'_>) {
+        while self.patience.front().is_some_and(|(_, number)| !self.open.contains_key(number)) {
+            self.patience.pop_front();
+        }
+        if let Some((at, _)) = self.patience.front() {
+            ctx.out.set_timer(PATIENCE_ENDS, *at, Nature::Work);
+        }
+    }
+
+    fn patience_ends(&mut self, ctx: &mut Context<'_>) {
+        while let Some((_, number)) = self.patience.front().copied().filter(|(at, _)| *at <= ctx.now) {
+            self.patience.pop_front();
+            self.give_up(number, ctx);
+        }
+        self.wait_for_patience(ctx);
+    }
+
     /// The client has given up; its worker sees that at once.
     fn give_up(&mut self, number: u64, ctx: &mut Context<'_>) {
         if self.open.contains_key(&number) {
@@ -145,9 +171,12 @@ impl Front {
 
     fn close(&mut self, number: u64, ctx: &mut Context<'_>) {
         let Some(open) = self.open.remove(&number) else { return };
-        ctx.out.clear_timer(FIRST + 2 * number + 1);
         if open.has_worker {
             self.busy -= 1;
+        }
+        if self.open.is_empty() {
+            self.patience.clear();
+            ctx.out.clear_timer(PATIENCE_ENDS);
         }
         self.serve(ctx);
     }
@@ -179,7 +208,7 @@ impl Component for Front {
             Input::Start => self.expect_next(ctx),
             Input::Delta(delta) => self.on_delta(&delta, ctx),
             Input::Timer { token: ARRIVAL } => self.arrive(ctx),
-            Input::Timer { token } => self.give_up((token - FIRST) / 2, ctx),
+            Input::Timer { .. } => self.patience_ends(ctx),
             Input::Reply { token, result } => self.on_reply(token, result, ctx),
             Input::Container(_) | Input::Cancel => {}
         }

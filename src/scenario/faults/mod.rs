@@ -90,9 +90,8 @@ pub fn read(entry: &Entry<'_>) -> Option<FaultEntry> {
         Some(read) => Some(read?),
         None => None,
     };
-    if let (Some(entry), true) = (&duration_entry, says_when_it_is_back(word, &inner)) {
-        let help = "`duration` and `restartAfter` both say when the process is back: give one of them";
-        entry.problem(Code::Contradiction, "`duration` goes with no `restartAfter`", Some(help.into()));
+    if let (Some(entry), Some((message, help))) = (&duration_entry, without_duration(word, &inner)) {
+        entry.problem(Code::Contradiction, message, Some(help.into()));
         return None;
     }
     let (beginning::Begins { at, when, after }, repeat) = (begins?, repeat?);
@@ -107,6 +106,12 @@ fn hosts(read: Option<(FaultAction, String)>) -> Option<Read> {
     Read::new(action, text)
 }
 
-fn says_when_it_is_back(word: &str, entry: &Entry<'_>) -> bool {
-    ["kill", "restart"].contains(&word) && entry.value.get("restartAfter").is_some()
+/// Why a fault has no duration, and what to do about it.
+fn without_duration(word: &str, entry: &Entry<'_>) -> Option<(&'static str, &'static str)> {
+    let says = |field: &str| ["kill", "restart"].contains(&word) && entry.value.get(field).is_some();
+    let both = "`duration` and `restartAfter` both say when the process is back: give one of them";
+    if says("task") {
+        return Some(("`duration` goes with no `task`", "a task that is killed does not come back: leave it out"));
+    }
+    says("restartAfter").then_some(("`duration` goes with no `restartAfter`", both))
 }

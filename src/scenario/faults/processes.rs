@@ -7,13 +7,17 @@ use crate::model::{Kind, Span};
 use crate::scenario::defaults;
 use crate::scenario::diagnostic::Code;
 use crate::scenario::entry::Entry;
+use crate::scenario::polling::TASKS;
 use crate::scenario::references;
 use crate::sim::plan::{
-    ApiServerFault, Crash, CrashPoint, FaultAction, Occurrences, Partition, ProcessRef, Reconnect, RequestTarget,
-    Victims,
+    ApiServerFault, Crash, CrashPoint, FaultAction, KillTasks, Occurrences, Partition, ProcessRef, Reconnect,
+    RequestTarget, Victims,
 };
 
 pub(super) fn kill(entry: &Entry<'_>) -> Option<Read> {
+    if entry.value.get("task").is_some() {
+        return kill_tasks(entry);
+    }
     let (process, restart_after) = ends(entry, defaults::KILL_RESTART_AFTER)?;
     let text = format!("kill {}", written(&process));
     Read::new(FaultAction::Kill { process, restart_after }, text)
@@ -23,6 +27,32 @@ pub(super) fn restart(entry: &Entry<'_>) -> Option<Read> {
     let (process, restart_after) = ends(entry, defaults::RESTART_AFTER)?;
     let text = format!("restart {}", written(&process));
     Read::new(FaultAction::Stop { process, restart_after }, text)
+}
+
+/// `{of: PROCESS, task: {name: NAME, count: 1}}`.
+fn kill_tasks(entry: &Entry<'_>) -> Option<Read> {
+    let mut fields = entry.fields()?;
+    let (of, task) = (fields.require("of"), fields.require("task"));
+    fields.finish();
+    let (of, task) = (of?, task?);
+    let process = whole_process(&of)?;
+    if process.process != TASKS {
+        let message = format!("`{}` has no background tasks", written(&process));
+        of.problem(Code::BadValue, message, Some(format!("`{TASKS}` has")));
+        return None;
+    }
+    let mut fields = task.fields()?;
+    let (target, count) = target::tasks_of(&mut fields)?;
+    fields.finish();
+    let which = match (&target.name, count) {
+        (Some(name), _) => format!("the task of {name}"),
+        (None, Some(1)) => "the task fired last".to_string(),
+        (None, Some(count)) => format!("the {count} tasks fired last"),
+        (None, None) => "all tasks".to_string(),
+    };
+    let which = target.selector.as_ref().map_or(which.clone(), |selector| format!("{which} ({selector})"));
+    let text = format!("kill {which} of {}", written(&process));
+    Read::new(FaultAction::KillTasks(KillTasks { process, target, count }), text)
 }
 
 /// `PROCESS`, or `{of: PROCESS, restartAfter: 10s}`.

@@ -155,6 +155,13 @@ pub(super) fn requests_of(fields: &mut Fields<'_>) -> Option<RequestTarget> {
     Some(target)
 }
 
+/// Tasks by the pods that they are for: `namespace`, `name`, `selector`, `count`.
+pub(super) fn tasks_of(fields: &mut Fields<'_>) -> Option<(ObjectTarget, Option<u64>)> {
+    let object = ObjectFields::of(fields, None).read();
+    let count = given(fields.get("count"), |entry| entry.whole(1..=i64::MAX).map(|number| number as u64));
+    Some((ObjectTarget { kind: Some(Kind::Pod), ..object? }, count?))
+}
+
 /// Some subresources exist of some kinds only, and are written by some verbs only.
 fn check_exists(target: &RequestTarget, entry: Option<&Entry<'_>>) -> Option<()> {
     let (Some(subresource), Some(entry)) = (target.subresource, entry) else { return Some(()) };

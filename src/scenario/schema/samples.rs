@@ -143,6 +143,7 @@ spec:
   - {at: 1m, crash: {of: kube-scheduler, point: {after: request}}}
   - {at: 1m, kill: kubelet}
   - {at: 1m, kill: {of: kubelet, restartAfter: 1s}}
+  - {at: 1m, kill: {of: polling-tasks, task: {namespace: default, name: a, selector: a=b, count: 1}}}
   - {at: 1m, restart: kubelet}
   - {at: 1m, restart: {of: kubelet, restartAfter: 1s}}
   - {at: 1m, oomKill: deployment/api}
