@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 mod apiserver;
+mod autoscaling;
 mod case;
 mod clientgo;
 mod controllers;
@@ -28,6 +29,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
     ("apiserver", "validation", apiserver::validation),
+    ("autoscaling", "keda_triggers", autoscaling::keda::triggers),
     ("clientgo", "fifo", clientgo::fifo),
     ("clientgo", "flowcontrol", clientgo::flowcontrol),
     ("clientgo", "informer", clientgo::informer),

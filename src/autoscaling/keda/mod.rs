@@ -1,0 +1,5 @@
+//! KEDA: runs a workload only when there is something to do, and feeds the HPA that decides how many.
+//!
+//! Upstream: kedacore/keda main at 8b4f083c (after 2.20.2).
+
+pub mod triggers;

@@ -1,0 +1,3 @@
+//! The autoscalers.
+
+pub mod keda;
