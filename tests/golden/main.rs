@@ -29,6 +29,8 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
     ("apiserver", "validation", apiserver::validation),
+    ("autoscaling", "keda_executor", autoscaling::keda::executor),
+    ("autoscaling", "keda_scaledjob", autoscaling::keda::scaled_job),
     ("autoscaling", "keda_triggers", autoscaling::keda::triggers),
     ("clientgo", "fifo", clientgo::fifo),
     ("clientgo", "flowcontrol", clientgo::flowcontrol),

@@ -2,4 +2,11 @@
 //!
 //! Upstream: kedacore/keda main at 8b4f083c (after 2.20.2).
 
+pub mod annotations;
+pub mod executor;
+pub mod fallback;
+pub mod modifiers;
+pub mod scaled_job;
+pub mod scaled_object;
+pub mod status;
 pub mod triggers;
