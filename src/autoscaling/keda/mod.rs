@@ -5,8 +5,10 @@
 pub mod annotations;
 pub mod executor;
 pub mod fallback;
+pub mod hpa_builder;
 pub mod modifiers;
 pub mod scaled_job;
 pub mod scaled_object;
+pub mod scaler;
 pub mod status;
 pub mod triggers;

@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(modifiers.composite(&[5.0, 100.0, 7.0]), Ok(-2.0));
         assert_eq!((modifiers.target, modifiers.activation_target), (2.5, 1.0));
         assert_eq!(read("").unwrap(), None);
-        let error = read("lag + nite").unwrap_err();
+        let error = read("lag + nigth").unwrap_err();
         assert_eq!(error.path, "advanced.scalingModifiers.formula");
         assert!(error.message.contains("did you mean `night`?"), "{error}");
     }

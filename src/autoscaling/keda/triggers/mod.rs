@@ -9,6 +9,7 @@ pub mod cron;
 pub mod kafka;
 pub mod prometheus;
 pub mod rabbitmq;
+pub mod settings;
 
 /// What a trigger says when its source answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
