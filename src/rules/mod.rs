@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod codec;
 pub mod cron;
+pub mod expression;
 pub mod field_names;
 pub mod go_duration;
 pub mod label_keys;

@@ -1,3 +1,4 @@
 //! Autoscalers: recorded calculations and loops.
 
+pub mod keda;
 pub mod vpa;
