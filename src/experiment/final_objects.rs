@@ -83,9 +83,9 @@ fn write_state(
 const NODE_LEASES: &str = "kube-node-lease";
 
 /// Objects that are handed on together.
-const BATCH: usize = 256;
-/// How far the objects may be ahead of the writer: in memory are only a few at a time.
-const BATCHES_WAITING: usize = 16;
+const BATCH: usize = 32;
+/// How far the objects may be ahead of the writer: in memory are only a few at a time, since a pod takes 20 KB as JSON.
+const BATCHES_WAITING: usize = 8;
 
 /// The objects at the end, which another thread writes to state.yaml, if there is a folder, while they are made.
 pub(super) fn final_objects(
