@@ -203,7 +203,8 @@ impl ObjectSelector {
     /// Whether the object is selected. A field its kind does not have never matches.
     pub fn matches(&self, object: &Object) -> bool {
         // Most select everything: then the object is not even looked at.
-        (self.labels.requirements.is_empty() || self.labels.matches(&object.meta().labels)) && self.fields.iter().all(|requirement| requirement.matches(object))
+        (self.labels.requirements.is_empty() || self.labels.matches(&object.meta().labels))
+            && self.fields.iter().all(|requirement| requirement.matches(object))
     }
 }
 
