@@ -8,6 +8,7 @@ use super::latencies::Latencies;
 use crate::component::{Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec};
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::sample;
+use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::{
     Action, ApiResult, Distribution, Kind, Map, Name, Object, Pod, PodPhase, RecordId, Request, Span, Time, Uid,
 };
@@ -192,13 +193,22 @@ impl Component for Front {
         "front"
     }
 
-    /// Clients begin once the server has answered a list. Who is answered at once does not look at pods.
+    /// Clients begin once the server has answered a list. Who is answered at once does not look at pods, others look at those
+    /// that run.
     fn watches(&self) -> Vec<WatchSpec> {
-        let kind = match self.settings.answer {
-            AnswerAt::Saved => Kind::Node,
-            AnswerAt::Running => Kind::Pod,
+        let all = |kind| WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(kind) };
+        let running = FieldRequirement {
+            field: Field::StatusPhase,
+            value: Name::new(PodPhase::Running.as_str()),
+            negated: false,
         };
-        vec![WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(kind) }]
+        match self.settings.answer {
+            AnswerAt::Saved => vec![all(Kind::Node)],
+            AnswerAt::Running => {
+                let selector = ObjectSelector { fields: vec![running], ..ObjectSelector::everything() };
+                vec![WatchSpec { selector, ..all(Kind::Pod) }]
+            }
+        }
     }
 
     fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
