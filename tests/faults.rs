@@ -172,6 +172,10 @@ fn a_fault_strikes_and_changes_nobody_elses_luck() {
         let before =
             |records: &[Record]| happened(records).into_iter().filter(|(time, _)| *time < begins.0).collect::<Vec<_>>();
         assert_eq!(before(&hit.records), before(&twin.records), "{word}: before it begins");
+        if plan.processes.iter().any(|process| process.name == "polling-agents") {
+            // Its agents start containers without kubelets and plant, each in the same time.
+            continue;
+        }
         // Containers take as long as they would have: a draw belongs to the pod, not to who came first.
         let (hit, twin) = (start_times(&hit.records), start_times(&twin.records));
         let both: Vec<_> = hit.keys().filter(|name| twin.contains_key(*name)).collect();

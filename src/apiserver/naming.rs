@@ -18,13 +18,15 @@ const LONGEST_PREFIX: usize = 58;
 pub struct Naming {
     by_counter: bool,
     created: Map<Name, u64>,
+    /// How many objects had a name, by the hash that their uids are drawn for.
+    incarnations: Map<u64, u64>,
     uids: u64,
 }
 
 impl Naming {
     /// By draw, or by counter as recordings have it (`prefix1`, uids `u00001`).
     pub fn new(by_counter: bool) -> Naming {
-        Naming { by_counter, created: Map::default(), uids: 0 }
+        Naming { by_counter, created: Map::default(), incarnations: Map::default(), uids: 0 }
     }
 
     /// Whether names are given by counter.
@@ -54,15 +56,14 @@ impl Naming {
 
     /// How many objects of this name there were, this one included. Nothing is kept for names that are not given twice:
     /// those the server chose (which the owner's counter sets apart).
-    fn incarnation(&mut self, kind: &'static str, meta: &Meta) -> u64 {
+    fn incarnation(&mut self, meta: &Meta, entity: u64) -> u64 {
         if !meta.generate_name.is_empty() {
             let prefix = Name::new(format!("{}/{}", meta.namespace, meta.generate_name));
             if let Some(count) = self.created.get(&prefix) {
                 return *count;
             }
         }
-        let name = Name::new(format!("{kind} {}/{}", meta.namespace, meta.name));
-        let count = self.created.entry(name).or_insert(0);
+        let count = self.incarnations.entry(entity).or_insert(0);
         *count += 1;
         *count
     }
@@ -79,7 +80,7 @@ impl Naming {
         }
         let entity =
             hash_text(kind) ^ meta.namespace.stable_hash().rotate_left(7) ^ meta.name.stable_hash().rotate_left(23);
-        let incarnation = self.incarnation(kind, meta);
+        let incarnation = self.incarnation(meta, entity);
         let high = draws.bits(UID, entity, incarnation * 2);
         let low = draws.bits(UID, entity, incarnation * 2 + 1);
         Name::from(uid_text(high, low))

@@ -202,7 +202,9 @@ impl ObjectSelector {
 
     /// Whether the object is selected. A field its kind does not have never matches.
     pub fn matches(&self, object: &Object) -> bool {
-        self.labels.matches(&object.meta().labels) && self.fields.iter().all(|requirement| requirement.matches(object))
+        // Most select everything: then the object is not even looked at.
+        (self.labels.requirements.is_empty() || self.labels.matches(&object.meta().labels))
+            && self.fields.iter().all(|requirement| requirement.matches(object))
     }
 }
 

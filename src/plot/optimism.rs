@@ -95,11 +95,14 @@ fn panels(
     (y_label, values): (&str, ValueKind),
     series: impl Fn(usize) -> Vec<(String, Points)>,
 ) -> Vec<Panel> {
-    let panels = data.iter().enumerate().take(MOST_PANELS).map(|(index, run)| {
+    let panels = data.iter().enumerate().filter_map(|(index, run)| {
         let series = series(index).into_iter().map(|(name, points)| Series { name, style: Style::Step, points });
-        panel(run, "", y_label, values, series.collect())
+        let series: Vec<Series> = series.collect();
+        // A control plane without such a scheduler has nothing to show.
+        let is_there = series.iter().any(|series| !series.points.is_empty());
+        is_there.then(|| panel(run, "", y_label, values, series))
     });
-    panels.collect()
+    panels.take(MOST_PANELS).collect()
 }
 
 fn quick(run: &ChartData) -> f64 {

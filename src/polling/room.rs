@@ -93,10 +93,11 @@ impl Rooms {
     }
 
     fn change(&mut self, node: &Name, how: impl FnOnce(&mut Row)) {
-        if !self.rows.contains_key(node) {
-            self.rows.insert(node.clone(), Row::default());
-        }
-        let row = &mut self.rows[node];
+        let index = match self.rows.get_index_of(node) {
+            Some(index) => index,
+            None => self.rows.insert_full(node.clone(), Row::default()).0,
+        };
+        let row = &mut self.rows[index];
         let place = |row: &Row| row.allocatable.map(|_| row.taken.pods);
         let before = place(row);
         how(row);

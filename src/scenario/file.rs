@@ -216,8 +216,9 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
         file.model = model(fields);
     }
     file.polling = spec.get("polling").and_then(|entry| polling::read(&entry)).unwrap_or_default();
-    file.model.options.rebinds = file.model.control_plane == ControlPlaneModel::Polling
-        && file.polling.settings.assignment == Assignment::Overwrite;
+    let polls = file.model.control_plane == ControlPlaneModel::Polling;
+    file.model.options.rebinds = polls && file.polling.settings.assignment == Assignment::Overwrite;
+    file.model.options.tells_of_new_pods = polls;
     spec.finish();
 }
 

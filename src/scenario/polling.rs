@@ -207,7 +207,7 @@ impl World<'_> {
         let mut processes = Vec::new();
         if is_polling || template.is_some() {
             let watch = crate::model::Distribution::ZERO;
-            let part = PollingPart::Front { template, tells: is_polling };
+            let part = PollingPart::Front { template };
             processes.push(process(CLIENTS, part, Latency { watch, ..plane.clone() }));
         }
         if is_polling {

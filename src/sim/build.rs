@@ -228,9 +228,9 @@ fn build_polling(polling: &PollingPlan, kinds: &Kinds) -> Box<dyn Component> {
         PollingPart::Tasks => Box::new(Assigner::new(settings, Role::Tasks)),
         PollingPart::Loop => Box::new(Assigner::new(settings, Role::Loop)),
         PollingPart::Agents => Box::new(Agents::new(settings)),
-        PollingPart::Front { template, tells } => {
+        PollingPart::Front { template } => {
             let decoded = template.as_ref().and_then(|template| codec::decode_among(template, kinds).ok());
-            Box::new(Front::new(settings, decoded.as_ref().and_then(Object::as_pod).cloned(), *tells))
+            Box::new(Front::new(settings, decoded.as_ref().and_then(Object::as_pod).cloned()))
         }
     }
 }

@@ -125,24 +125,24 @@ impl World {
     fn watch_event(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent) {
         let copies = self.copies(process, &event);
         self.event_sets_off(process, &event);
-        self.watch_event_once(id, process, event.clone(), None);
+        self.watch_event_once(id, process, &event, None);
         for fault in copies.into_iter().flat_map(|(fault, copies)| std::iter::repeat_n(fault, copies as usize)) {
-            self.watch_event_once(id, process, event.clone(), Some(fault));
+            self.watch_event_once(id, process, &event, Some(fault));
         }
     }
 
     /// The event arrives; `again` is the fault that made a copy of it.
-    fn watch_event_once(&mut self, id: WatchId, process: ProcessIndex, event: WatchEvent, again: Option<usize>) {
+    fn watch_event_once(&mut self, id: WatchId, process: ProcessIndex, event: &WatchEvent, again: Option<usize>) {
         let key = event.object.key();
         let is_replayed = self.api.watch(id).is_some_and(|watch| event.committed_at < watch.open_since);
-        if !is_replayed && let Some(fault) = self.drops(process, None, &event) {
+        if !is_replayed && let Some(fault) = self.drops(process, None, event) {
             let text = format!("{} lost before the cache: {}", event.event_type.as_str(), self.plan.faults[fault].text);
             self.note(event.cause, Some(process), Action::Lost, Some(key.clone()), text);
             self.api.watch_mut(id).expect("open").lost.entry(key).or_insert(event.committed_at);
             return;
         }
         self.api.watch_mut(id).expect("open").lost.swap_remove(&key);
-        self.apply_event(process, &event, key, again);
+        self.apply_event(process, event, key, again);
     }
 
     /// An event is in the informer: the cache changes and the handlers are told.

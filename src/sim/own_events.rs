@@ -4,7 +4,7 @@
 use crate::apiserver::Writer;
 use crate::client::event_recorder::Report;
 use crate::model::record::Detail;
-use crate::model::{Action, Cause, Kind, KubeEvent, Meta, Name, RecordId};
+use crate::model::{Action, Cause, EventType, Key, Kind, KubeEvent, Meta, Name, Pod, RecordId};
 use crate::rules::admission::NodeRegistration;
 
 use super::event::{ComponentIndex, ProcessIndex};
@@ -44,6 +44,9 @@ impl OwnEvents {
     }
 }
 
+/// What the server is called in its Events.
+const SERVER: &str = "server";
+
 impl World {
     /// A component of such a program says something.
     pub(super) fn writes_event(
@@ -52,8 +55,26 @@ impl World {
         report: Report,
         cause: Cause,
     ) {
-        let now = self.calendar.now();
         let source = self.processes[process].components[component].name.clone();
+        self.stores_event(Some(process), source, report, cause);
+    }
+
+    /// The server has saved a pod, and says so.
+    pub(super) fn tells_of_new(&mut self, pod: &Pod, cause: Cause) {
+        let report = Report {
+            regarding: Key::new(Kind::Pod, pod.meta.namespace.clone(), pod.meta.name.clone()),
+            uid: pod.meta.uid.clone(),
+            version: pod.meta.resource_version,
+            field_path: Name::EMPTY,
+            event_type: EventType::Normal,
+            reason: "Created",
+            message: Name::new("Pod is created"),
+        };
+        self.stores_event(None, Name::new(SERVER), report, cause);
+    }
+
+    fn stores_event(&mut self, process: Option<ProcessIndex>, source: Name, report: Report, cause: Cause) {
+        let now = self.calendar.now();
         let stamp = self.own_events.stamp(now.0);
         let name = Name::from(format!("{}.{stamp:016x}", report.regarding.name));
         let (reason, message) = self.own_events.shared(report.reason, report.message);
@@ -78,7 +99,7 @@ impl World {
             Ok(answer) => (answer.object().map(|event| event.key()), Detail::None),
             Err(_) => (None, detail_of(&result)),
         };
-        self.note(cause, Some(process), Action::Create, key, detail);
+        self.note(cause, process, Action::Create, key, detail);
         self.name_last(source);
         self.kick_watches(Kind::Event);
     }

@@ -337,8 +337,6 @@ pub enum PollingPart {
     Front {
         /// The pod that clients ask for.
         template: Option<Arc<Value>>,
-        /// Whether the server tells of new pods by Events.
-        tells: bool,
     },
     /// The background tasks.
     Tasks,
@@ -568,6 +566,8 @@ pub struct ModelOptions {
     pub streams: StreamModel,
     /// A binding moves a pod that has a node already: the teaching orchestrator without compare-and-set.
     pub rebinds: bool,
+    /// The server says of each new pod, by an Event, that it is created: the teaching orchestrator.
+    pub tells_of_new_pods: bool,
 }
 
 /// What a resync does.

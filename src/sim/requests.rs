@@ -110,6 +110,11 @@ impl World {
                 self.plant.forget(&pod.meta.uid);
             }
         }
+        if self.plan.model.tells_of_new_pods
+            && let (Request::Create(_), Ok(Answer::Object(Object::Pod(pod)))) = (&request, &executed.result)
+        {
+            self.tells_of_new(pod, record);
+        }
         self.request_sets_off(id, &request);
         if executed.result.is_err() {
             // The client may send it again.

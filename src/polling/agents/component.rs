@@ -29,6 +29,8 @@ const FIRST_LOOK: u64 = 1 << 40;
 #[derive(Clone, Debug)]
 pub struct Agents {
     settings: Arc<Settings>,
+    /// The type of a condition.
+    ready: Name,
     rows: Map<Name, Row>,
     /// On how many nodes a pod runs.
     copies: Map<Uid, u32>,
@@ -74,6 +76,7 @@ impl Agents {
     pub fn new(settings: Arc<Settings>) -> Agents {
         Agents {
             settings,
+            ready: Name::new("Ready"),
             rows: Map::default(),
             copies: Map::default(),
             steps: BTreeMap::new(),
@@ -199,7 +202,7 @@ impl Agents {
             Some(since) => {
                 self.rows[*row].addresses += 1;
                 let address = address(*row as u64, self.rows[*row].addresses);
-                let status = Box::new(running(pod, *since, address, ctx.now));
+                let status = Box::new(running(pod, *since, (address, self.ready.clone()), ctx.now));
                 let patch = Patch::PodStatus { uid: pod.meta.uid.clone(), status };
                 ctx.out.request_from(ClientRow(*row as u32), Request::Patch { key, patch }, token);
                 ctx.out.event(&Object::Pod(pod.clone()), EventType::Normal, "Running", "Pod is running".to_string());
@@ -232,9 +235,9 @@ fn address(row: u64, number: u64) -> Name {
 }
 
 /// The status of a pod that runs.
-fn running(pod: &Pod, since: Time, address: Name, now: Time) -> PodStatus {
+fn running(pod: &Pod, since: Time, (address, ready): (Name, Name), now: Time) -> PodStatus {
     let ready = Condition {
-        condition_type: "Ready".into(),
+        condition_type: ready,
         status: ConditionStatus::True,
         reason: Name::EMPTY,
         message: Name::EMPTY,

@@ -103,10 +103,12 @@ impl Assigner {
             (_, Object::Node(node)) => self.rooms.set_node(node),
             (Change::Deleted { .. }, Object::Pod(last)) => self.remove(last),
             (change, Object::Pod(pod)) => {
-                if let Change::Updated { old: Object::Pod(old), .. } = change
-                    && old.meta.uid != pod.meta.uid
-                {
-                    self.remove(old);
+                if let Change::Updated { old: Object::Pod(old), .. } = change {
+                    if old.meta.uid != pod.meta.uid {
+                        self.remove(old);
+                    } else if is_alike(old, pod) {
+                        return;
+                    }
                 }
                 self.set(pod);
                 let is_new = matches!(change, Change::Added(_)) && !delta.is_initial;
@@ -290,6 +292,14 @@ impl Assigner {
     fn set_pass_timer(&self, ctx: &mut Context<'_>) {
         ctx.out.set_periodic_timer(PASS, ctx.now + self.settings.pass.period);
     }
+}
+
+/// Whether a pod takes what it took, and waits as it waited: most updates are of its status.
+fn is_alike(old: &Pod, new: &Pod) -> bool {
+    old.node_name == new.node_name
+        && old.is_terminal() == new.is_terminal()
+        && old.meta.is_deleting() == new.meta.is_deleting()
+        && Rc::ptr_eq(&old.spec, &new.spec)
 }
 
 impl Component for Assigner {

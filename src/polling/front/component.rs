@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::latencies::Latencies;
-use crate::component::{Change, Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec};
+use crate::component::{Component, Context, Delta, HandlerResync, Input, MetricSink, Purpose, WatchSpec};
 use crate::engine::calendar::Nature;
 use crate::engine::sampling::sample;
+use crate::model::api::{Field, FieldRequirement, ObjectSelector};
 use crate::model::{
-    Action, ApiResult, Distribution, EventType, Kind, Map, Name, Object, Pod, PodPhase, RecordId, Request, Span, Time,
-    Uid,
+    Action, ApiResult, Distribution, Kind, Map, Name, Object, Pod, PodPhase, RecordId, Request, Span, Time, Uid,
 };
 use crate::polling::settings::{AnswerAt, RequestSettings, Settings};
 
@@ -30,8 +30,6 @@ pub struct Front {
     settings: Arc<Settings>,
     /// What clients ask for, without a name.
     template: Option<Rc<Pod>>,
-    /// Whether new pods are told of by Events.
-    tells: bool,
     came: u64,
     /// Requests that wait for a worker.
     queue: VecDeque<u64>,
@@ -55,11 +53,10 @@ struct Open {
 
 impl Front {
     /// A server whose clients ask for copies of `template`.
-    pub fn new(settings: Arc<Settings>, template: Option<Rc<Pod>>, tells: bool) -> Front {
+    pub fn new(settings: Arc<Settings>, template: Option<Rc<Pod>>) -> Front {
         Front {
             settings,
             template,
-            tells,
             came: 0,
             queue: VecDeque::new(),
             open: BTreeMap::new(),
@@ -183,9 +180,6 @@ impl Front {
 
     fn on_delta(&mut self, delta: &Delta, ctx: &mut Context<'_>) {
         let Object::Pod(pod) = delta.change.object() else { return };
-        if self.tells && matches!(delta.change, Change::Added(_)) && !delta.is_initial {
-            ctx.out.event(&Object::Pod(pod.clone()), EventType::Normal, "Created", "Pod is created".to_string());
-        }
         if pod.status.phase == PodPhase::Running
             && let Some(number) = self.promised.swap_remove(&pod.meta.uid)
         {
@@ -199,8 +193,22 @@ impl Component for Front {
         "front"
     }
 
+    /// Clients begin once the server has answered a list. Who is answered at once does not look at pods, others look at those
+    /// that run.
     fn watches(&self) -> Vec<WatchSpec> {
-        vec![WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(Kind::Pod) }]
+        let all = |kind| WatchSpec { resync: HandlerResync::Never, ..WatchSpec::all(kind) };
+        let running = FieldRequirement {
+            field: Field::StatusPhase,
+            value: Name::new(PodPhase::Running.as_str()),
+            negated: false,
+        };
+        match self.settings.answer {
+            AnswerAt::Saved => vec![all(Kind::Node)],
+            AnswerAt::Running => {
+                let selector = ObjectSelector { fields: vec![running], ..ObjectSelector::everything() };
+                vec![WatchSpec { selector, ..all(Kind::Pod) }]
+            }
+        }
     }
 
     fn handle(&mut self, input: Input, ctx: &mut Context<'_>) {
