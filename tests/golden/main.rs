@@ -30,6 +30,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("apiserver", "quantity", apiserver::quantity),
     ("apiserver", "selector", apiserver::selector),
     ("apiserver", "validation", apiserver::validation),
+    ("autoscaling", "hpa_replica_calc", autoscaling::hpa::replica_calc),
     ("autoscaling", "keda_executor", autoscaling::keda::executor),
     ("autoscaling", "keda_scaledjob", autoscaling::keda::scaled_job),
     ("autoscaling", "keda_triggers", autoscaling::keda::triggers),

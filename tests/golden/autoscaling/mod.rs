@@ -1,4 +1,6 @@
 //! Autoscalers: recorded calculations and loops.
 
+pub mod hpa;
+pub mod hpa_inputs;
 pub mod keda;
 pub mod vpa;
