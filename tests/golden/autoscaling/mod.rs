@@ -2,5 +2,6 @@
 
 pub mod hpa;
 pub mod hpa_inputs;
+pub mod hpa_steps;
 pub mod keda;
 pub mod vpa;
