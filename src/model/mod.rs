@@ -1,11 +1,12 @@
 //! Objects and values as the simulator holds them: data with accessors, no behaviour over time.
 //!
 //! Read in this order: [`time`], [`name`], [`ids`], [`kind`], [`labels`], [`meta`], [`pod`], [`node`], [`lease`], [`workload`], [`service`],
-//! [`policy`], [`custom`],
+//! [`policy`], [`custom`], [`autoscaling`],
 //! [`object`] (any of them), [`api`] (requests and replies), [`record`] (what a trace row is made of),
 //! [`scheduling`] (what the scheduler thought), [`gates`] (feature gates).
 
 pub mod api;
+pub mod autoscaling;
 pub mod condition;
 pub mod custom;
 pub mod distribution;

@@ -5,6 +5,7 @@
 //! [`validation`] are what it makes of the objects that a run holds and components write, typed.
 
 pub mod admission;
+pub mod autoscaling;
 pub mod codec;
 pub mod cron;
 pub mod expression;
