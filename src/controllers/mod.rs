@@ -4,6 +4,7 @@ pub mod claim;
 pub mod consistency;
 pub mod custom;
 pub mod deployment;
+pub mod endpoint_slice;
 pub mod expectations;
 pub mod garbage_collector;
 pub mod replica_set;

@@ -10,6 +10,7 @@ pub mod autoscaling;
 pub mod condition;
 pub mod custom;
 pub mod distribution;
+pub mod endpoint_slice;
 pub mod gates;
 pub mod ids;
 pub mod int_or_percent;
@@ -35,6 +36,7 @@ pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
 pub use condition::{Condition, ConditionStatus, find_condition};
 pub use custom::{Custom, CustomKind};
 pub use distribution::Distribution;
+pub use endpoint_slice::{Endpoint, EndpointPort, EndpointSlice};
 pub use gates::{ComponentGates, Gate, Gates};
 pub use ids::{Cause, Key, Place, PlaceRef, RecordId, Rv, Uid, uid_text};
 pub use int_or_percent::IntOrPercent;
@@ -55,7 +57,7 @@ pub use pod::{
 pub use policy::{DisruptionStatus, PodDisruptionBudget, PriorityClass};
 pub use record::{Action, Record};
 pub use resources::Resources;
-pub use service::Service;
+pub use service::{Service, ServicePort, TargetPort};
 pub use time::{Span, Time};
 pub use workload::{
     Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus,

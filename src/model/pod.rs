@@ -145,8 +145,10 @@ pub struct Probe {
 }
 
 /// A port of a container.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContainerPort {
+    /// `name`, empty when none.
+    pub name: Name,
     /// `containerPort`
     pub container_port: i32,
     /// `hostPort`, 0 when none.

@@ -74,8 +74,13 @@ mod tests {
 
     fn with_port(name: &str, on: &str, ip: &str, protocol: &str, port: i32) -> Pod {
         let mut pod = Pod { node_name: on.into(), ..pod(name) };
-        let taken =
-            ContainerPort { container_port: 80, host_port: port, host_ip: ip.into(), protocol: protocol.into() };
+        let taken = ContainerPort {
+            container_port: 80,
+            host_port: port,
+            host_ip: ip.into(),
+            protocol: protocol.into(),
+            ..ContainerPort::default()
+        };
         Rc::make_mut(&mut pod.spec).containers[0].ports = vec![taken];
         pod
     }

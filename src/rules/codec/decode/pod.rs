@@ -179,6 +179,7 @@ fn container(typed: &api::Container, path: &str, problems: &mut Problems) -> Con
         }
     };
     let port = |port: &api::ContainerPort| ContainerPort {
+        name: name(port.name.as_deref()),
         container_port: port.container_port,
         host_port: port.host_port.unwrap_or(0),
         host_ip: name(port.host_ip.as_deref()),

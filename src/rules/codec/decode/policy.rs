@@ -3,18 +3,40 @@
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::scheduling::v1 as scheduling;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::Problems;
-use super::meta::{condition, int_or_percent, labels, meta, seconds, selector};
-use crate::model::{DisruptionStatus, Kind, Name, PodDisruptionBudget, PriorityClass, Service, Source};
+use super::meta::{condition, int_or_percent, labels, meta, name, names, seconds, selector};
+use crate::model::{
+    DisruptionStatus, Kind, Name, PodDisruptionBudget, PriorityClass, Service, ServicePort, Source, TargetPort,
+};
 
 /// A Service.
 pub fn service(typed: &core::Service, source: Source, problems: &mut Problems) -> Service {
-    let spec = typed.spec.as_ref();
+    let spec = typed.spec.clone().unwrap_or_default();
     Service {
         meta: meta(Kind::Service, &typed.metadata, problems),
-        selector: labels(spec.and_then(|spec| spec.selector.as_ref())),
+        selector: labels(spec.selector.as_ref()),
+        ports: spec.ports.iter().flatten().map(service_port).collect(),
+        is_headless: spec.cluster_ip.as_deref() == Some("None"),
+        is_external_name: spec.type_.as_deref() == Some("ExternalName"),
+        publish_not_ready_addresses: spec.publish_not_ready_addresses.unwrap_or(false),
+        ip_families: names(&spec.ip_families.unwrap_or_default()),
         source,
+    }
+}
+
+fn service_port(typed: &core::ServicePort) -> ServicePort {
+    ServicePort {
+        name: name(typed.name.as_deref()),
+        protocol: Name::new(typed.protocol.as_deref().unwrap_or("TCP")),
+        port: typed.port,
+        target: match &typed.target_port {
+            Some(IntOrString::String(named)) => TargetPort::Named(Name::new(named)),
+            Some(IntOrString::Int(number)) => TargetPort::Number(*number),
+            None => TargetPort::Number(typed.port),
+        },
+        app_protocol: name(typed.app_protocol.as_deref()),
     }
 }
 

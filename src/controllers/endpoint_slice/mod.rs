@@ -1,0 +1,16 @@
+//! The EndpointSlice controller: keeps the addresses of a Service's pods where who sends traffic reads them.
+//!
+//! [`endpoints`] says what a pod contributes and which Services a change of a pod concerns, [`decide`] how that is laid out
+//! in slices and which of them are written, [`trigger_times`] what the change goes back to, [`tracker`] whether the cache
+//! has seen our own writes.
+//!
+//! Upstream: pkg/controller/endpointslice/endpointslice_controller.go, staging/src/k8s.io/endpointslice, v1.36.
+//! Not modelled: hints (topology and trafficDistribution), host names of pods.
+
+pub mod decide;
+pub mod endpoints;
+pub mod tracker;
+pub mod trigger_times;
+
+#[cfg(test)]
+mod tests;
