@@ -4,5 +4,6 @@
 //! component around it. The rules agree with the recorded decisions of `tests/vectors/autoscaling`.
 
 pub mod keda;
+pub mod metrics_pipeline;
 pub mod textbook;
 pub mod vpa;

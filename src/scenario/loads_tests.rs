@@ -8,6 +8,7 @@ use crate::plant::requests::Routing;
 use crate::plant::usage::{CpuDemand, Growth, MemoryDemand, StartBurst};
 use crate::sim::load_plan::{ConsumePlan, LoadPlan, LoadPlans, QueueKind};
 use crate::workload::arrivals::Arrivals;
+use crate::workload::formula::Formula;
 use crate::workload::points::{After, Between, Points};
 use crate::workload::rate::Rate;
 
@@ -86,6 +87,7 @@ fn every_shape_is_a_rate() {
     for (index, (text, expected)) in [
         ("20", Rate::Constant(20.0)),
         ("{constant: 0.5}", Rate::Constant(0.5)),
+        ("10 + t / 60", Rate::Formula(Formula::parse("10 + t / 60").unwrap())),
         ("{step: {from: 1, to: 5, at: 1m}}", points(&[(0, 1.0), (60 * S, 5.0)], Between::Steps, After::Hold)),
         (
             "{ramp: {from: 1, to: 5, at: 1m, duration: 2m}}",
@@ -171,6 +173,11 @@ fn mistakes_are_named_at_their_place() {
             "{to: deployment/web, rate: -1}",
             &[],
             "E0005 app.yaml:5:32 spec.load[0].rate: must not be negative: -1",
+        ),
+        (
+            "{to: deployment/web, rate: 10 + x}",
+            &[],
+            "E0005 app.yaml:5:32 spec.load[0].rate: unknown name `x` (at character 6)",
         ),
         (
             "{to: deployment/web, rate: {gausian: {peak: 3}}}",

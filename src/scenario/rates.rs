@@ -1,14 +1,17 @@
-//! A rate over time as scenarios write it: `20`, `{gaussian: {base: 20, peak: 100, at: 5m, sigma: 60s}}`, `{file: cup.csv}`.
+//! A rate over time as scenarios write it: `20`, `{gaussian: {base: 20, peak: 100, at: 5m, sigma: 60s}}`, `{file: cup.csv}`,
+//! `"10 + t / 60"`.
 //!
-//! A file is named here and read in `resolve`, where its folder is known: what is read from a document is an [`Draft`].
+//! A file is named here and read in `load_plans`, where its folder is known: what is read from a document is a [`Draft`].
 
 use serde_json::Value;
 
 use super::diagnostic::Code;
 use super::entry::{Entry, Fields};
+use super::schema::shape::Special;
 use crate::model::Span;
 use crate::model::time::SECOND_NS;
 use crate::workload::files::Columns;
+use crate::workload::formula::Formula;
 use crate::workload::points::{After, Between, Points};
 use crate::workload::rate::Rate;
 
@@ -65,6 +68,9 @@ const KINDS: [&str; 11] =
 /// Reads a rate per second.
 pub fn read(entry: &Entry<'_>) -> Option<Draft> {
     let entry = &entry.defined("rate");
+    if let Value::String(_) = entry.value {
+        return formula(entry).map(|formula| Draft::Rate(Rate::Formula(formula)));
+    }
     if !entry.value.is_object() {
         return number(entry).map(|rate| Draft::Rate(Rate::Constant(rate)));
     }
@@ -104,6 +110,18 @@ pub(super) fn number(entry: &Entry<'_>) -> Option<f64> {
     }
     entry.problem(Code::BadValue, format!("must not be negative: {number}"), None);
     None
+}
+
+/// An expression in `t`.
+fn formula(entry: &Entry<'_>) -> Option<Formula> {
+    entry.is_a(Special::Formula);
+    match Formula::parse(entry.text()?) {
+        Ok(formula) => Some(formula),
+        Err(error) => {
+            entry.problem(Code::BadValue, error.to_string(), error.help);
+            None
+        }
+    }
 }
 
 /// A rate with named numbers and times.

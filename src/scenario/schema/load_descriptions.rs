@@ -55,7 +55,10 @@ pub const LOAD_DESCRIPTIONS: &[(&str, &str)] = &[
         "spec.queues[].consume.deliveries",
         "A message that was delivered so often in vain is given up; never if left out.",
     ),
-    ("$rate", "A rate over time, per second: a number, or one of these shapes."),
+    (
+        "$rate",
+        "A rate over time, per second: a number, an expression in `t` (seconds since the start), or one of these shapes.",
+    ),
     ("$rate.constant", "Always the same."),
     ("$rate.step", "One rate, then another."),
     ("$rate.step.from", "Before."),

@@ -91,6 +91,7 @@ spec:
     rate:
       sum:
       - constant: 3
+      - 10 + 5 * sin(t / 60)
       - step: {from: 1, to: 5, at: 1m}
       - ramp: {from: 1, to: 5, at: 1m, duration: 2m}
       - steps: [{at: 0s, rate: 1}, {at: 1m, rate: 2}]
