@@ -5,5 +5,6 @@
 
 pub mod hpa;
 pub mod keda;
+pub mod metrics_pipeline;
 pub mod textbook;
 pub mod vpa;

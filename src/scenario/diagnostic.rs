@@ -93,6 +93,7 @@ codes! {
     TooLarge "E0022" "too large" "The input is larger than a bound that keeps the program safe." "Split the input, or write out what aliases stand for.";
     BadName "E0023" "name cannot be used" "The name is taken, or has characters that names may not have." "Take a name of lower-case letters, digits, `-` and `.`, that begins and ends with a letter or digit.";
     NothingToSimulate "E0024" "nothing to simulate" "The files hold neither a scenario nor a manifest." "Give a scenario or manifests; `kubesim new NAME` writes a scenario to start from.";
+    BadLoad "E0025" "load cannot be read" "A file of recorded load is no series of rates in time, or no log of requests." "Mend the line as the message says. [load.md](load.md) tells which files are read. Rates are finite and not negative, times go forward.";
 }
 
 impl Code {

@@ -101,7 +101,14 @@ impl<'a> Entry<'a> {
             self.wrong("a mapping");
             return None;
         };
-        Some(Fields { entry: self.clone(), map, known: Vec::new(), later: &[], reading: Reading::default() })
+        Some(Fields {
+            entry: self.clone(),
+            map,
+            known: Vec::new(),
+            switches: Vec::new(),
+            later: &[],
+            reading: Reading::default(),
+        })
     }
 
     /// The items of a list.
@@ -212,6 +219,8 @@ pub struct Fields<'a> {
     pub entry: Entry<'a>,
     map: &'a Map<String, Value>,
     known: Vec<&'static str>,
+    /// Keys that were meant as `on` and `off`.
+    switches: Vec<&'static str>,
     later: &'static [&'static str],
     reading: Reading,
 }
@@ -238,6 +247,19 @@ impl<'a> Fields<'a> {
             self.entry.add(problem);
         }
         found
+    }
+
+    /// The same for a name that YAML 1.1 takes for a truth value when it is not quoted: `on`, `off`.
+    pub fn require_switch(&mut self, name: &'static str) -> Option<Entry<'a>> {
+        let taken_for = if name == "on" { "true" } else { "false" };
+        if self.map.contains_key(name) || !self.map.contains_key(taken_for) {
+            return self.require(name);
+        }
+        self.get(name);
+        self.reading.required.push(name);
+        self.switches.push(taken_for);
+        let record = self.entry.record.as_ref().map(|record| record.field(name));
+        Some(self.entry.part(&self.map[taken_for], join(&self.entry.path, taken_for), record))
     }
 
     /// The one field of several that is given; it is a problem when none or more than one is.
@@ -275,7 +297,8 @@ impl<'a> Fields<'a> {
         if let Some(record) = &self.entry.record {
             record.reading(self.reading);
         }
-        for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
+        let is_asked_for = |key: &str| self.known.contains(&key) || self.switches.contains(&key);
+        for key in self.map.keys().filter(|key| !is_asked_for(key)) {
             let path = join(&self.entry.path, key);
             let problem = |code, message| self.entry.document.problem(code, &path, Part::Key, message);
             self.entry.add(if self.later.contains(&key.as_str()) {

@@ -60,6 +60,7 @@ const EXAMPLES: &[Example] = &[
     ),
     example(Code::BadName, "  variants:\n  - {name: No Faults, set: {spec.faults: []}}\n"),
     example(Code::NothingToSimulate, "# nothing but a comment\n"),
+    example(Code::BadLoad, "time,requests\n0,10\n60,-5\n"),
 ];
 
 /// The text of `app.yaml`.

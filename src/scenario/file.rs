@@ -9,6 +9,7 @@ use super::entry::{Entry, Fields};
 use super::expectations::{self, ExpectationEntry};
 use super::faults::{self, FaultEntry};
 use super::flags::{FlagTable, Reader};
+use super::loads::{self, DemandEntry, LoadEntry, QueueEntry};
 use super::nodes::{self, NodeGroup};
 use super::operators::{self, OperatorEntry};
 use super::polling::{self, ControlPlaneModel, PollingEntry};
@@ -54,6 +55,10 @@ pub struct ScenarioFile {
     pub operators: Vec<OperatorEntry>,
     /// `spec.containers`.
     pub containers: Vec<ContainerEntry>,
+    /// `spec.load`.
+    pub loads: Vec<LoadEntry>,
+    /// `spec.queues`.
+    pub queues: Vec<QueueEntry>,
     /// `spec.timeline`.
     pub timeline: Vec<TimelineItem>,
     /// `spec.faults`.
@@ -119,6 +124,8 @@ pub struct ContainerEntry {
     pub ready: Option<Distribution>,
     /// From the signal to the end.
     pub stop: Option<Distribution>,
+    /// What its work costs.
+    pub demand: Option<DemandEntry>,
 }
 
 /// An item of `spec.timeline`.
@@ -189,7 +196,7 @@ pub fn read(root: &Entry<'_>) -> ScenarioFile {
 }
 
 fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
-    spec.later(&["load", "queues", "network", "images", "plant", "loads"]);
+    spec.later(&["network", "images", "plant"]);
     file.version = spec.get("kubernetesVersion").and_then(|entry| version(&entry));
     file.start_at = spec.get("startAt").and_then(|entry| instant(&entry));
     file.seed = spec.get("seed").and_then(|entry| seed(&entry));
@@ -209,6 +216,8 @@ fn read_spec(mut spec: Fields<'_>, file: &mut ScenarioFile) {
     }
     file.operators = list(&mut spec, "operators", operators::read);
     file.containers = list(&mut spec, "containers", container);
+    file.loads = list(&mut spec, "load", loads::read);
+    file.queues = list(&mut spec, "queues", loads::queue);
     file.timeline = list(&mut spec, "timeline", timeline_item);
     file.faults = list(&mut spec, "faults", faults::read);
     file.expect = list(&mut spec, "expect", expectations::read);
@@ -336,13 +345,14 @@ fn time(fields: &mut Fields<'_>, name: &'static str) -> Option<Distribution> {
 
 fn container(entry: &Entry<'_>) -> Option<ContainerEntry> {
     let mut fields = entry.fields()?;
-    fields.later(&["cpu", "memory", "fails", "exits", "probe"]);
+    fields.later(&["fails", "exits", "probe"]);
     let of = fields.require("of");
     let path = of.as_ref().map_or(String::new(), |of| of.path.clone());
     let of = of.and_then(|of| references::object(&of));
     let [pull, start, ready, stop] = ["pull", "start", "ready", "stop"].map(|name| time(&mut fields, name));
+    let demand = loads::demand(&mut fields);
     fields.finish();
-    Some(ContainerEntry { path, of: of?, pull, start, ready, stop })
+    Some(ContainerEntry { path, of: of?, pull, start, ready, stop, demand })
 }
 
 fn timeline_item(entry: &Entry<'_>) -> Option<TimelineItem> {

@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Mark, Severity, Source};
 use super::files;
+use super::load_plans;
 use super::syntax;
 use super::yaml::{self, Document, Part};
+use crate::workload::files as load_files;
+use crate::workload::table;
 
 /// A file that was read.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +99,11 @@ pub fn from_bytes(bytes: &[u8], shown: &str) -> ReadFile {
         Ok(text) => text,
         Err(message) => return problem(not_text(bytes, shown, &message)),
     };
+    if let Some(load) = load_table(&text, shown) {
+        return load;
+    }
     if let Some(columns) = csv_columns(&text) {
-        let message = format!("{shown} is a table (CSV) with the columns {columns}: loads and traces are not read yet");
+        let message = format!("{shown} is a table (CSV) with the columns {columns}: such tables are not read yet");
         return not_read(Diagnostic::error(Code::NotSimulated, message));
     }
     let source = Arc::new(Source { file: shown.to_string(), text });
@@ -143,6 +149,58 @@ fn not_text(bytes: &[u8], shown: &str, message: &str) -> Diagnostic {
 /// SimKube writes a MessagePack map that begins with `version`.
 fn is_message_pack_trace(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80..=0x8f, rest @ ..] if rest.starts_with(b"\xa7version"))
+}
+
+/// Reads the text of a file whatever it holds, up to a bound for recorded load.
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    let shown = path.display().to_string();
+    let unreadable = |why: &str| Diagnostic::error(Code::Unreadable, format!("{shown}: {why}"));
+    let file = std::fs::File::open(path).map_err(|error| unreadable(&files::why(&error)))?;
+    let mut bytes = Vec::new();
+    let read = file.take(LOAD_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(&files::why(&error)))?;
+    if bytes.len() > LOAD_BYTES_MAX {
+        let message = format!("{shown} has more than {} MiB, the most that is read", LOAD_BYTES_MAX >> 20);
+        return Err(Diagnostic::error(Code::TooLarge, message));
+    }
+    if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(Diagnostic::error(Code::Unreadable, format!("{shown} {what}")));
+    }
+    yaml::decode_text(&bytes).map_err(|message| not_text(&bytes, &shown, &message))
+}
+
+/// Most bytes of a file of recorded load.
+const LOAD_BYTES_MAX: usize = 256 << 20;
+
+/// A table that begins with a column of times is a load: two columns are a series of rates, more a log of requests. What is
+/// wrong with it is an error; a good one is named in a scenario and not run by itself.
+fn load_table(text: &str, shown: &str) -> Option<ReadFile> {
+    let columns = csv_columns(text)?;
+    let first = columns.split(", ").next()?;
+    if !table::is_time_name(first) {
+        return None;
+    }
+    let is_series = columns.split(", ").count() == 2;
+    let read = match is_series {
+        true => load_files::series(text, &load_files::Columns::default()).map(|series| series.len()),
+        false => load_files::requests(text, &load_files::Columns::default()).map(|requests| requests.len()),
+    };
+    Some(match read {
+        Ok(rows) => {
+            let (what, word) =
+                if is_series { ("series of rates", "rate: {file") } else { ("log of requests", "arrivals: {log") };
+            let message = format!("{shown} is a {what} with {rows} rows: nothing to run by itself");
+            let help = format!("name it in a scenario: spec.load[].{word}: {shown}}}");
+            not_read(Diagnostic::error(Code::NotSimulated, message).help(help))
+        }
+        Err(found) => {
+            let source = Arc::new(Source { file: shown.to_string(), text: text.to_string() });
+            problem(load_plans::diagnostic(found, &source))
+        }
+    })
 }
 
 /// The columns when the text is a table: its first line has separators and nothing of YAML or JSON.
@@ -199,14 +257,11 @@ mod tests {
     #[test]
     fn files_are_told_apart_by_their_content() {
         for (bytes, expected) in [
-            (
-                &b"time,requests\n0,10\n"[..],
-                "f is a table (CSV) with the columns time, requests: loads and traces are not read yet",
-            ),
-            (
-                b"time;requests\n0;10,5\n",
-                "f is a table (CSV) with the columns time, requests: loads and traces are not read yet",
-            ),
+            (&b"name,cpu\na,10\n"[..], "f is a table (CSV) with the columns name, cpu: such tables are not read yet"),
+            (b"time,requests\n0,10\n", "f is a series of rates with 1 rows: nothing to run by itself"),
+            (b"TIMESTAMP,a,b\n0,1,2\n0,1,2\n", "f is a log of requests with 2 rows: nothing to run by itself"),
+            (b"time,requests\n0,-1\n", "requests: `-1` is no rate: it is negative"),
+            (b"time;requests\n0;10,5\n", "columns are separated by `;`, not by commas"),
             (b"\x83\xa7version\x63\xa6config\x80", "f is a SimKube trace: not read yet"),
             (
                 b"{\"version\": 2, \"config\": {\"trackedObjects\": {}}, \"events\": []}",

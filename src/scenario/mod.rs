@@ -3,7 +3,7 @@
 //! Read in this order: [`load()`] (the entry point: files in, plans out), [`input`] (what a file is), [`yaml`] (text to
 //! values with places; [`syntax`]: what is wrong with a text), [`entry`] (reading a value field by field), [`mod@file`]
 //! (the Scenario document) with its parts [`nodes`], [`faults`], [`expectations`], [`distribution`], [`references`],
-//! [`sweep`]; [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`]
+//! [`sweep`], `loads` and `rates` (load, which `load_plans` reads files for); [`manifests`] (Kubernetes objects), [`set`] (variants, `--set` and the points of a sweep), [`resolve`]
 //! (all of it to a Plan; `initial`: what is in etcd at the start; `timeline`: what people do; `control_plane`: its
 //! processes, from [`flags`], [`static_pods`] and [`component_config`] by way of [`settings`]), [`load_sweep()`] (the
 //! points of a sweep), [`resolved`] (all of it to text again), [`defaults`] (what holds when nothing is said),
@@ -34,13 +34,18 @@ pub mod input;
 pub mod known;
 mod known_kinds;
 pub mod load;
+mod load_plans;
 pub mod load_sweep;
+mod loads;
+#[cfg(test)]
+mod loads_tests;
 pub mod manifests;
 pub mod nodes;
 mod operator_plans;
 mod operators;
 mod parallel;
 pub mod polling;
+mod rates;
 pub mod references;
 mod replicas;
 #[cfg(test)]

@@ -84,6 +84,7 @@ impl World<'_> {
                 .settings(&settings.api_server, self.replica_count(FlagTable::ApiServer)),
             processes,
             containers: self.containers(&known),
+            load: self.load_plans(&known),
             timeline,
             faults: self.faults(last, &mut notices),
             expectations: self.expectations(last, &known),

@@ -25,7 +25,7 @@ use crate::rules::yaml_text::{self, Remarks};
 pub const FILE_NAME: &str = "scenario.yaml";
 
 /// Fields of `spec` in the order in which they are shown; others follow.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 20] = [
     "kubernetesVersion",
     "startAt",
     "seed",
@@ -36,6 +36,8 @@ const FIELDS: [&str; 18] = [
     "nodes",
     "controlPlane",
     "containers",
+    "load",
+    "queues",
     "timeline",
     "files",
     "faults",

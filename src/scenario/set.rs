@@ -101,7 +101,8 @@ pub(super) fn full(path: &str) -> String {
 }
 
 /// Fields of `spec` whose paths may begin with them.
-const SHORT: [&str; 7] = ["controlPlane", "nodes", "operators", "containers", "timeline", "faults", "model"];
+const SHORT: [&str; 9] =
+    ["controlPlane", "nodes", "operators", "containers", "load", "queues", "timeline", "faults", "model"];
 
 /// The component and the name of a flag that a path of the scenario names.
 fn flag_of(path: &str) -> Option<(FlagTable, String)> {

@@ -243,7 +243,7 @@ error[E0017]: spec.timeline[0].kubectl: `/x` lies outside the scenario's folder
 fn several_mistakes_are_shown_at_once() {
     let text = "  duratoin: 5m
   nodes: [{count: -1, memory: 4Gib}]
-  load: []
+  network: {}
   faults:
     - at: 1 m
       dropWatchEvents: {to: kube-controler-manager, kind: Pods, stage: cache}
@@ -252,7 +252,7 @@ fn several_mistakes_are_shown_at_once() {
         "E0004 4:3 spec.duratoin: unknown field `duratoin` (did you mean `duration`?)",
         "E0005 5:19 spec.nodes[0].count: must be a whole number from 0 to 100000, not -1",
         "E0005 5:31 spec.nodes[0].memory: `4Gib` is not a quantity (quantities are written as Kubernetes writes them: 500m, 4, 16Gi)",
-        "E0007 6:3 spec.load: `load` is not simulated yet (the word is part of the format, but this version would ignore it; take it out to run the rest)",
+        "E0007 6:3 spec.network: `network` is not simulated yet (the word is part of the format, but this version would ignore it; take it out to run the rest)",
         "E0005 8:11 spec.faults[0].at: \"1 m\" is not a duration (durations are written as Go writes them: 250ms, 30s, 1h30m)",
         "E0013 9:29 spec.faults[0].dropWatchEvents.to: no process `kube-controler-manager` runs in this scenario (did you mean `kube-controller-manager`?)",
         "E0005 9:72 spec.faults[0].dropWatchEvents.stage: unknown value \"cache\" (known here: store, handler)",

@@ -10,6 +10,7 @@ use crate::client::reconciler::{Enqueue, Outcome, Reconciler, Step};
 use crate::component::{Context, Delta, Purpose, WatchSpec, draw_span};
 use crate::model::{ApiResult, Distribution, Key, Kind, Name, Span};
 
+use super::load_plan::LoadPlans;
 use super::plan::{
     ApiServerSettings, ArrivalsPlan, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
     Plan, ProcessPlan, QueuePlan,
@@ -88,6 +89,7 @@ pub fn plan_of_queue(workers: u32, between: Distribution, service: Distribution,
         api_server: ApiServerSettings::UNLIMITED,
         processes: vec![process],
         containers: ContainerTimes::ZERO,
+        load: LoadPlans::default(),
         timeline: Vec::new(),
         faults: Vec::new(),
         expectations: Vec::new(),

@@ -1,6 +1,6 @@
 //! The simulation: the plan of a run, its events, the world and the loop.
 //!
-//! Read in this order: [`plan`] (what a run depends on), [`event`] (what can happen), [`world`] (what is), [`run`] (the
+//! Read in this order: [`plan`] (what a run depends on; [`load_plan`]: load), [`event`] (what can happen), [`world`] (what is), [`run`] (the
 //! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `reflect` (what informers ask
 //! for), `streams` (the server's end of a watch), `deliver` (from a watch to the handlers),
 //! `lifecycle` (processes, faults, people), [`election`] and [`leadership`] (who of several replicas acts),
@@ -22,6 +22,7 @@ pub mod hosts;
 pub mod invariants;
 pub mod leadership;
 mod lifecycle;
+pub mod load_plan;
 pub mod lockstep;
 pub mod observer;
 mod own_events;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::load_plan::LoadPlans;
 pub use super::lockstep::TransportPlan;
 use super::lockstep::{KubeletDoublePlan, UserAction};
 pub use crate::client::leader_election::ElectionSettings;
@@ -67,6 +68,8 @@ pub struct Plan {
     pub processes: Vec<ProcessPlan>,
     /// How the physical world behaves.
     pub containers: ContainerTimes,
+    /// Requests and messages, and what they cost.
+    pub load: LoadPlans,
     /// What people do, in order of time.
     pub timeline: Vec<TimelineEntry>,
     /// What happens to the world.

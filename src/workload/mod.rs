@@ -1,6 +1,7 @@
 //! Where load comes from: rates over time, files of recorded load, and the instants at which requests arrive.
 //!
 //! - [`rate`]: a rate as a function of time, with its exact area; [`points`]: rates given point by point.
+//! - [`formula`]: a rate as an expression in `t`.
 //! - [`area`]: when a rate has brought a given number of requests, which turns rates into arrivals.
 //! - [`files`]: recorded load: tables (CSV), answers of Prometheus, request logs.
 //! - [`arrivals`]: single requests from a rate: evenly spaced, Poisson, Poisson in bursts, or as recorded.
@@ -11,6 +12,7 @@
 pub mod area;
 pub mod arrivals;
 pub mod files;
+pub mod formula;
 pub mod points;
 pub mod rate;
 pub mod table;

@@ -3,6 +3,7 @@
 //! Each kind knows its value, its exact area between two instants, and where it jumps or turns. A fluid model adds up
 //! areas; [`super::area`] turns them into arrivals. A rate is never negative: a sine is cut off at zero.
 
+use super::formula::Formula;
 use super::points::Points;
 use super::{Luck, NOISE};
 use crate::engine::normal;
@@ -18,6 +19,8 @@ pub enum Rate {
     Constant(f64),
     /// Given point by point: steps, ramps, series.
     Points(Points),
+    /// An expression in the time.
+    Formula(Formula),
     /// A bell: `base` far away, `peak` at `at_ns`.
     Pulse {
         /// Far from the peak.
@@ -99,7 +102,7 @@ impl Rate {
         let long = |ns: i64, what: &str| if ns > 0 { Ok(()) } else { Err(format!("{what} must be longer than 0s")) };
         match self {
             Rate::Constant(rate) => all(&[*rate]),
-            Rate::Points(_) => Ok(()),
+            Rate::Points(_) | Rate::Formula(_) => Ok(()),
             Rate::Pulse { base, peak, sigma_ns, .. } => all(&[*base, *peak]).and(long(*sigma_ns, "sigma")),
             Rate::Sine { mean, amplitude, period_ns, .. } => all(&[*mean, *amplitude]).and(long(*period_ns, "period")),
             Rate::Burst { rate, base, on_ns, off_ns, .. } => {
@@ -119,6 +122,7 @@ impl Rate {
         match self {
             Rate::Constant(rate) => *rate,
             Rate::Points(points) => points.value_at(at_ns),
+            Rate::Formula(formula) => formula.value_at(at_ns),
             Rate::Pulse { base, peak, at_ns: middle, sigma_ns } => {
                 let deviations = (at_ns - middle) as f64 / *sigma_ns as f64;
                 base + (peak - base) * libm::exp(-deviations * deviations / 2.0)
@@ -153,6 +157,7 @@ impl Rate {
         match self {
             Rate::Constant(rate) => rate * seconds(to_ns - from_ns),
             Rate::Points(points) => points.integral(from_ns, to_ns),
+            Rate::Formula(formula) => formula.integral(from_ns, to_ns),
             Rate::Pulse { base, peak, at_ns, sigma_ns } => {
                 let sigma = *sigma_ns as f64;
                 let share = |ns: i64| libm::erf((ns - at_ns) as f64 / (sigma * std::f64::consts::SQRT_2));
@@ -195,6 +200,7 @@ impl Rate {
         match self {
             Rate::Constant(_) => None,
             Rate::Points(points) => points.next_change(at_ns),
+            Rate::Formula(formula) => Some(formula.next_change(at_ns)),
             Rate::Pulse { at_ns: middle, sigma_ns, .. } => {
                 let reach = (PULSE_DEVIATIONS * *sigma_ns as f64) as i64;
                 let turns = [middle.saturating_sub(reach), *middle, middle.saturating_add(reach)];
@@ -228,6 +234,7 @@ impl Rate {
         match self {
             Rate::Constant(_) | Rate::Burst { .. } => true,
             Rate::Points(points) => points.is_flat(at_ns),
+            Rate::Formula(formula) => formula.is_flat(at_ns),
             Rate::Pulse { base, peak, at_ns: middle, sigma_ns } => {
                 let reach = (PULSE_DEVIATIONS * *sigma_ns as f64) as i64;
                 base == peak || at_ns < middle.saturating_sub(reach) || at_ns >= middle.saturating_add(reach)

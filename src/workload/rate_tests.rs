@@ -41,7 +41,8 @@ fn all() -> Vec<Rate> {
     let pulse = Rate::Pulse { base: 20.0, peak: 100.0, at_ns: 300 * S, sigma_ns: 60 * S };
     let burst = Rate::Burst { rate: 30.0, base: 1.0, on_ns: 60 * S, off_ns: 240 * S, from_ns: 20 * S };
     let window = Rate::Window { of: Box::new(sine(10.0, 5.0)), from_ns: 100 * S, until_ns: 200 * S };
-    let mut rates = vec![Rate::Constant(5.0), Rate::Points(points.unwrap()), pulse, burst, window];
+    let formula = Rate::Formula(Formula::parse("20 + 10 * sin(t / 30)").unwrap());
+    let mut rates = vec![formula, Rate::Constant(5.0), Rate::Points(points.unwrap()), pulse, burst, window];
     rates.extend([sine(10.0, 10.0), sine(10.0, 30.0), noise(sine(10.0, 30.0), 0)]);
     rates.push(Rate::Sum(rates.clone()));
     rates

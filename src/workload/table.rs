@@ -9,6 +9,11 @@ const TIME_NAMES: [&str; 8] = ["time", "timestamp", "t", "ts", "period", "date",
 const EPOCH_SECONDS_MIN: i128 = 100_000_000;
 const SECOND_NS: i128 = 1_000_000_000;
 
+/// Whether a column of this name holds times.
+pub fn is_time_name(column: &str) -> bool {
+    TIME_NAMES.contains(&column.to_lowercase().as_str())
+}
+
 /// What is wrong with a file, and where; lines and columns count from 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileProblem {
@@ -125,8 +130,7 @@ impl Table {
         if let Some(name) = name {
             return self.column(name);
         }
-        let is_time = |column: &String| TIME_NAMES.contains(&column.to_lowercase().as_str());
-        Ok(self.columns.iter().position(is_time).unwrap_or(0))
+        Ok(self.columns.iter().position(|column| is_time_name(column)).unwrap_or(0))
     }
 
     /// The column of values: the one with this name, else the only one beside that of times.

@@ -1,5 +1,7 @@
 //! A sentence for each field of a Scenario, which editors show: the only part of the schema that readers cannot tell.
 
+use super::load_descriptions::LOAD_DESCRIPTIONS;
+
 /// Path and sentence. `[]` stands for the items of a list, `$name` for a definition of the schema.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("apiVersion", "Version of the format."),
@@ -699,7 +701,12 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     ("$distribution.choice[].of", "The distribution."),
 ];
 
+/// All paths with their sentences.
+pub fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    DESCRIPTIONS.iter().chain(LOAD_DESCRIPTIONS)
+}
+
 /// The sentence of a path; empty when there is none, which a test refuses.
 pub fn of(path: &str) -> &'static str {
-    DESCRIPTIONS.iter().find(|(known, _)| *known == path).map_or("", |(_, sentence)| sentence)
+    all().find(|(known, _)| *known == path).map_or("", |(_, sentence)| sentence)
 }

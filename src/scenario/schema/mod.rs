@@ -9,6 +9,7 @@
 //! is no value) and looser where a rule lies between fields (`latency` and `request` exclude each other).
 
 pub mod descriptions;
+mod load_descriptions;
 pub mod samples;
 pub mod shape;
 pub mod specials;

@@ -71,6 +71,40 @@ spec:
   containers:
   - {of: deployment/api, pull: {uniform: [2s, 5s]}, start: {lognormal: {p50: 3s, p99: 12s}}, ready: {exponential: 1s}}
   - {of: deployment/api, start: {normal: {mean: 1s, sd: 100ms}}, stop: {choice: [1s, {weight: 3, of: 2s}]}}
+  - of: deployment/api
+    cpu: {perRequest: 80ms, idle: 5m, atStart: {use: "1", duration: 20s}}
+    memory: {base: 120Mi, perRequest: 2Mi, leak: {by: 1Mi, every: 1h}, sawtooth: {by: 50Mi, every: 1m}}
+    requests: {takes: {exponential: 80ms}, concurrency: 4, queue: 100}
+  load:
+  - name: visitors
+    to: service/api
+    rate: {gaussian: {base: 20, peak: 100, at: 5m, sigma: 60s}}
+    arrivals: poisson
+    timeout: 1s
+    retries: 2
+    routing: leastConnections
+  - {to: deployment/api, rate: 20, arrivals: {modulated: {calm: 1m, busy: 10s, factor: 3}}}
+  - {to: deployment/api, name: log, arrivals: {log: {name: requests.csv, time: TIMESTAMP}}}
+  - {to: deployment/api, name: other, arrivals: {log: requests.csv}}
+  - to: deployment/api
+    name: sums
+    rate:
+      sum:
+      - constant: 3
+      - 10 + 5 * sin(t / 60)
+      - step: {from: 1, to: 5, at: 1m}
+      - ramp: {from: 1, to: 5, at: 1m, duration: 2m}
+      - steps: [{at: 0s, rate: 1}, {at: 1m, rate: 2}]
+      - points: [{at: 0s, rate: 1}, {at: 1m, rate: 2}]
+      - sine: {mean: 10, amplitude: 5, period: 10m, peakAt: 1m}
+      - daily: {low: 1, high: 9, peakAt: 14h}
+      - burst: {rate: 30, base: 1, "on": 60s, "off": 240s, from: 1m}
+      - noise: {of: 5, sd: 0.1, every: 10s}
+      - file: cup.csv
+      - file: {name: cup.csv, time: period, column: count, per: 1m, between: lines, after: repeat, times: 0.5}
+  queues:
+  - {name: tasks, kind: rabbitmq, messages: 3, publish: {rate: 4, arrivals: even}, consume: {by: deployment/api, each: {exponential: 2s}, prefetch: 1, visibility: 1m, deliveries: 3}}
+  - {name: events, kind: kafka, partitions: 4}
   operators:
   - name: database-operator
     of: {kind: Database, apiVersion: example.com/v1, plural: databases, namespaced: true, count: 5, namespace: shop, spec: {size: 3}}

@@ -62,6 +62,8 @@ pub enum Special {
     ApiServerFlag,
     /// `10x`.
     Factor,
+    /// `10 + t / 60`.
+    Formula,
     /// Lists of manifests by the name of a file.
     Files,
     /// Anything: it is not looked at, or looked at where it is used.

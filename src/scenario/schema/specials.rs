@@ -37,6 +37,7 @@ impl Special {
             Special::SchedulerFlag => "schedulerFlag",
             Special::ApiServerFlag => "apiServerFlag",
             Special::Factor => "factor",
+            Special::Formula => "formula",
         })
     }
 
@@ -65,6 +66,10 @@ impl Special {
                 "type": "string", "pattern": INSTANT, "examples": [crate::scenario::defaults::START_AT],
             }),
             Special::KubernetesVersion => versions(),
+            Special::Formula => json!({
+                "description": "An expression in `t`, the seconds since the start.",
+                "type": "string", "examples": ["10 + t / 60", "50 + 30 * sin(2 * pi * t / 600)"],
+            }),
             Special::Name => json!({
                 "description": "A name as Kubernetes wants them: lower-case letters, digits, `-` and `.`.",
                 "type": "string", "pattern": DNS_SUBDOMAIN, "maxLength": 253,

@@ -49,7 +49,7 @@ fn every_field_has_a_type_and_a_sentence_and_no_sentence_is_left_over() {
         );
     }
     let definitions: Vec<String> = record().definitions().iter().map(|(name, _)| format!("${name}")).collect();
-    for (path, _) in descriptions::DESCRIPTIONS {
+    for (path, _) in descriptions::all() {
         let is_used = found.iter().any(|(known, _)| known == path) || definitions.iter().any(|known| known == path);
         assert!(is_used, "`{path}` is no field: take its sentence out of DESCRIPTIONS");
     }

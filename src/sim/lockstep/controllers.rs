@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::kubectl::command::{Command, CommandVerb, Target};
 use crate::model::{Distribution, Kind, Span, Time};
 
+use super::super::load_plan::LoadPlans;
 use super::super::plan::{
     AdmissionLimit, ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions,
     Plan, PodDoublePlan, ProcessPlan, QueuePlan, TimelineEntry,
@@ -58,6 +59,7 @@ pub fn plan_of_controller_case(case: &Value) -> Result<Plan, String> {
             ProcessPlan::new("kubectl", vec![ComponentPlan::Kubectl]),
         ],
         containers: ContainerTimes::ZERO,
+        load: LoadPlans::default(),
         timeline,
         faults: Vec::new(),
         expectations: Vec::new(),

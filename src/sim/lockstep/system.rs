@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::super::load_plan::LoadPlans;
 use super::super::plan::{
     ApiServerSettings, ComponentPlan, ContainerTimes, End, KubernetesVersion, Latency, ModelOptions, Plan, ProcessPlan,
     QueuePlan, RateLimit, SchedulerPlan, StreamModel,
@@ -98,6 +99,7 @@ pub fn plan_of_system_case(case: &Value) -> Result<Plan, String> {
         api_server: ApiServerSettings::UNLIMITED,
         processes,
         containers: ContainerTimes::ZERO,
+        load: LoadPlans::default(),
         timeline: Vec::new(),
         faults,
         expectations: Vec::new(),
