@@ -39,6 +39,7 @@ impl Modifiers {
         let named: Vec<(usize, &str)> = triggers
             .iter()
             .enumerate()
+            .filter(|(_, trigger)| !trigger.is_of_use())
             .filter_map(|(index, trigger)| Some((index, trigger.name.as_deref()?)))
             .collect();
         let names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();

@@ -10,7 +10,7 @@ pub use triggers::triggers;
 
 use serde_json::{Map, Value, json};
 
-use crate::case::Disagreement;
+use crate::case::{Disagreement, int};
 use kubesim::autoscaling::keda::scaled_object::ScaledObject;
 use kubesim::autoscaling::keda::status::{Condition, Status};
 use kubesim::model::Time;
@@ -22,6 +22,10 @@ fn instant(seconds: f64) -> Time {
 
 fn read_spec(spec: &Value) -> Result<ScaledObject, Disagreement> {
     ScaledObject::from_spec(spec).map_err(|error| Disagreement::new("a spec we can read", error))
+}
+
+fn replicas(value: &Value, name: &str) -> Result<i32, Disagreement> {
+    i32::try_from(int(value, name)?).map_err(|error| Disagreement::new("a 32-bit number", error))
 }
 
 fn status_and_reason(condition: &Condition) -> String {

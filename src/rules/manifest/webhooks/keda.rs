@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::{kind_of, name_of, namespace_of, triggers};
+use crate::rules::expression::{Dialect, Expression};
 use crate::rules::manifest::{Errors, Field, ManifestKind};
 
 const OWNERSHIP_UNCHECKED: &str = "validations.keda.sh/hpa-ownership";
@@ -62,10 +63,25 @@ fn check_modifiers(spec: &Field<'_>, errors: &mut Errors) {
             errors.required(&field, "a formula and its target belong together");
         }
     }
+    check_formula(spec, &modifiers.get("formula"), errors);
     let target = modifiers.get("target");
     let number = target.text().parse::<f64>();
     if !target.text().is_empty() && !number.is_ok_and(|number| number > 0.0) {
         errors.invalid(&target, "must be a number greater than 0");
+    }
+}
+
+/// A formula goes by the names of triggers, other than those that go by what pods use.
+fn check_formula(spec: &Field<'_>, formula: &Field<'_>, errors: &mut Errors) {
+    let triggers: Vec<Field<'_>> = spec.get("triggers").items().filter(|trigger| !is_of_use(trigger)).collect();
+    let names: Vec<Field<'_>> = triggers.iter().map(|trigger| trigger.get("name")).collect();
+    let names: Vec<&str> = names.iter().map(Field::text).filter(|name| !name.is_empty()).collect();
+    if formula.text().is_empty() {
+        return;
+    }
+    if let Err(error) = Expression::parse(formula.text(), &names, Dialect::Formula) {
+        let help = error.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        errors.invalid(formula, &format!("{error}{help}"));
     }
 }
 
@@ -194,8 +210,21 @@ mod tests {
         assert!(causes(json!({"fallback": fallback})).is_empty());
         let triggers = json!([{"type": "prometheus", "metadata": {}, "metricType": "Value"}]);
         assert_eq!(causes(json!({"fallback": fallback, "triggers": triggers})), ["fallback Invalid"]);
-        let modified = json!({"scalingModifiers": {"formula": "a", "target": "x", "metricType": "Value"}});
+        let modified = json!({"scalingModifiers": {"formula": "1", "target": "x", "metricType": "Value"}});
         let expected = ["advanced.scalingModifiers.metricType Invalid", "advanced.scalingModifiers.target Invalid"];
         assert_eq!(causes(json!({"fallback": fallback, "advanced": modified})), expected);
+    }
+
+    #[test]
+    fn formulas_name_triggers() {
+        let triggers = json!([
+            {"type": "prometheus", "name": "rate", "metadata": {}},
+            {"type": "cpu", "name": "load", "metadata": {"type": "Utilization", "value": "50"}},
+        ]);
+        for (formula, refused) in [("rate / 2", false), ("rat / 2", true), ("rate > 2", true), ("rate + load", true)] {
+            let modifiers = json!({"scalingModifiers": {"formula": formula, "target": "1"}});
+            let found = causes(json!({"advanced": modifiers, "triggers": triggers}));
+            assert_eq!(found == ["advanced.scalingModifiers.formula Invalid"], refused, "{formula} {found:?}");
+        }
     }
 }

@@ -2,16 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{conditions, instant, read_spec};
-use crate::case::{Disagreement, compare_lists, field, float, int, list, only_fields};
+use super::{conditions, instant, read_spec, replicas};
+use crate::case::{Disagreement, compare_lists, field, float, list, only_fields};
 use kubesim::autoscaling::keda::annotations::Annotations;
 use kubesim::autoscaling::keda::executor::{Poll, decide};
 use kubesim::autoscaling::keda::status::Status;
 use kubesim::model::Time;
-
-fn replicas(value: &Value, name: &str) -> Result<i32, Disagreement> {
-    i32::try_from(int(value, name)?).map_err(|error| Disagreement::new("a 32-bit number", error))
-}
 
 pub fn executor(case: &Value) -> Result<(), Disagreement> {
     only_fields(case, &["tag", "spec", "initial_replicas", "raw", "expect"])?;
