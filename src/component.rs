@@ -6,10 +6,11 @@
 
 use crate::engine::calendar::Nature;
 use crate::model::api::ObjectSelector;
+use crate::model::autoscaling::{MetricIdentifier, ScaleTarget};
 use crate::model::record::Detail;
 use crate::model::scheduling::SchedulingNote;
 use crate::model::{
-    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Record, RecordId, Request, Rv, Span, Time, Uid,
+    Action, ApiResult, Cause, EventType, Key, Kind, Name, Object, Pod, Record, RecordId, Request, Rv, Span, Time, Uid,
 };
 
 pub use crate::client::informers::Informers;
@@ -186,6 +187,33 @@ pub trait Sensors {
     fn ended(&self, _uid: &Uid, _container: u32) -> Option<ContainerEnd> {
         None
     }
+    /// What the metrics APIs have published for a namespace, as of `now`; `None` where there are none.
+    fn published(&self, _namespace: &Name, _now: Time) -> Option<Box<dyn PublishedMetrics + '_>> {
+        None
+    }
+}
+
+/// One published number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Thousandths of a unit (memory: bytes x 1000).
+    pub value_milli: i64,
+    /// When it was measured: the end of its window.
+    pub at: Time,
+    /// Over how long.
+    pub window: Span,
+}
+
+/// The metrics APIs of a cluster, as of now. Nothing published is `None` (or no series).
+pub trait PublishedMetrics {
+    /// `cpu` or `memory` of a pod, or of one container of it. A pod has a sample when each of its containers has one.
+    fn pod_resource(&self, pod: &Pod, container: Option<&str>, resource: &str) -> Option<Sample>;
+    /// A custom metric of a pod.
+    fn pod_metric(&self, pod: &Pod, metric: &MetricIdentifier) -> Option<Sample>;
+    /// A custom metric of an object in the namespace of the autoscaler.
+    fn object_metric(&self, described: &ScaleTarget, metric: &MetricIdentifier) -> Option<Sample>;
+    /// The series of an external metric; none: the query fails.
+    fn external_metric(&self, metric: &MetricIdentifier) -> Vec<Sample>;
 }
 
 /// How a container ended.

@@ -490,6 +490,9 @@ fn reset_status(object: &mut Object) {
         | Object::Lease(_)
         | Object::Service(_)
         | Object::PriorityClass(_) => {}
+        Object::HorizontalPodAutoscaler(autoscaler) => {
+            Rc::make_mut(autoscaler).status = crate::model::autoscaling::HorizontalPodAutoscalerStatus::default();
+        }
     }
 }
 
@@ -672,6 +675,9 @@ fn keep_status(merged: &mut Object, stored: &Object) {
         (Object::Deployment(merged), Object::Deployment(stored)) => {
             Rc::make_mut(merged).status = stored.status.clone();
         }
+        (Object::HorizontalPodAutoscaler(merged), Object::HorizontalPodAutoscaler(stored)) => {
+            Rc::make_mut(merged).status = stored.status.clone();
+        }
         (Object::Node(merged), Object::Node(stored)) => {
             let merged = Rc::make_mut(merged);
             merged.conditions = stored.conditions.clone();
@@ -698,6 +704,11 @@ fn keep_spec(merged: &mut Object, stored: &Object) {
             merged.source = stored.source.clone();
         }
         (Object::Deployment(merged), Object::Deployment(stored)) => {
+            let merged = Rc::make_mut(merged);
+            merged.spec = stored.spec.clone();
+            merged.source = stored.source.clone();
+        }
+        (Object::HorizontalPodAutoscaler(merged), Object::HorizontalPodAutoscaler(stored)) => {
             let merged = Rc::make_mut(merged);
             merged.spec = stored.spec.clone();
             merged.source = stored.source.clone();

@@ -31,6 +31,9 @@ pub fn header(kind: Kind, wide: bool) -> Vec<&'static str> {
         Kind::Service => (&["NAME", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE"], &["SELECTOR"]),
         Kind::PodDisruptionBudget => (&["NAME", "MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"], &[]),
         Kind::PriorityClass => (&["NAME", "VALUE", "GLOBAL-DEFAULT", "AGE", "PREEMPTIONPOLICY"], &[]),
+        Kind::HorizontalPodAutoscaler => {
+            (&["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"], &[])
+        }
         Kind::Event if wide => (
             &["LAST SEEN", "TYPE", "REASON", "OBJECT", "SUBOBJECT", "SOURCE", "MESSAGE", "FIRST SEEN", "COUNT", "NAME"],
             &[],
@@ -83,6 +86,7 @@ pub fn row(kind: Kind, object: &Value, wide: bool, now: Time) -> Vec<String> {
             let is_default = (object["globalDefault"] == true).to_string();
             vec![name, number(&object["value"]).to_string(), is_default, age, text(&object["preemptionPolicy"], "")]
         }
+        Kind::HorizontalPodAutoscaler => super::autoscaler_row::row(object, name, age),
         Kind::Event => event(object, wide, now),
         Kind::Custom(_) => vec![name, age],
     }

@@ -6,6 +6,7 @@
 //! [`reasons`], [`table`]); how far a run is ([`progress`]), and how the program ends ([`exit`], [`bug`]).
 
 pub mod args;
+mod autoscaler_row;
 pub mod bug;
 pub mod check;
 pub mod columns;

@@ -70,6 +70,8 @@ pub enum LimiterSettings {
         /// How many failures are served fast.
         max_fast: u32,
     },
+    /// The same delay always.
+    FixedInterval(Span),
     /// A bucket for all keys.
     Bucket {
         /// Tokens a second.
@@ -133,6 +135,7 @@ impl LimiterSettings {
             LimiterSettings::ItemFastSlow { fast, slow, max_fast } => {
                 RateLimiter::item_fast_slow(*fast, *slow, *max_fast)
             }
+            LimiterSettings::FixedInterval(interval) => RateLimiter::FixedInterval(*interval),
             LimiterSettings::Bucket { qps, burst } => RateLimiter::bucket(*qps, *burst),
             LimiterSettings::MaxOf(members) => RateLimiter::MaxOf(members.iter().map(LimiterSettings::build).collect()),
             LimiterSettings::WithMaxWait { inner, max } => RateLimiter::with_max_wait(inner.build(), *max),

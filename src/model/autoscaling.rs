@@ -1,6 +1,21 @@
 //! HorizontalPodAutoscalers (`autoscaling/v2`): what they aim at, and what they report.
 
-use super::{Condition, Labels, Name, Time};
+use std::rc::Rc;
+
+use super::{Condition, Labels, Meta, Name, Source, Time};
+
+/// A HorizontalPodAutoscaler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HorizontalPodAutoscaler {
+    /// Metadata.
+    pub meta: Meta,
+    /// Spec, defaulted.
+    pub spec: Rc<HorizontalPodAutoscalerSpec>,
+    /// Status.
+    pub status: HorizontalPodAutoscalerStatus,
+    /// The manifest, as `autoscaling/v2`.
+    pub source: Source,
+}
 
 /// What an autoscaler scales: `scaleTargetRef`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

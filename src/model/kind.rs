@@ -28,6 +28,8 @@ pub enum Kind {
     PodDisruptionBudget,
     /// `scheduling.k8s.io/v1/PriorityClass`
     PriorityClass,
+    /// `autoscaling/v2/HorizontalPodAutoscaler`
+    HorizontalPodAutoscaler,
     /// A kind of custom resource.
     Custom(CustomKind),
 }
@@ -59,6 +61,13 @@ const BUILT_IN_INFO: [KindInfo; Kind::BUILT_IN.len()] = [
     info("v1", "Service", "services", &["service", "svc"], true),
     info("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", &["poddisruptionbudget", "pdb"], true),
     info("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", &["priorityclass", "pc"], false),
+    info(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        &["horizontalpodautoscaler", "hpa"],
+        true,
+    ),
 ];
 
 const fn info(
@@ -73,7 +82,7 @@ const fn info(
 
 impl Kind {
     /// The kinds that are always there, in their order.
-    pub const BUILT_IN: [Kind; 10] = [
+    pub const BUILT_IN: [Kind; 11] = [
         Kind::Namespace,
         Kind::Node,
         Kind::Pod,
@@ -84,6 +93,7 @@ impl Kind {
         Kind::Service,
         Kind::PodDisruptionBudget,
         Kind::PriorityClass,
+        Kind::HorizontalPodAutoscaler,
     ];
 
     /// How many kinds there can be; tables indexed by [`Kind::index`] have this length.
@@ -102,6 +112,7 @@ impl Kind {
             Kind::Service => 7,
             Kind::PodDisruptionBudget => 8,
             Kind::PriorityClass => 9,
+            Kind::HorizontalPodAutoscaler => 10,
             Kind::Custom(custom) => Kind::BUILT_IN.len() + custom.slot(),
         }
     }
@@ -168,9 +179,17 @@ impl Kind {
         Kind::BUILT_IN.into_iter().find(|known| known.is_of(api_version, kind))
     }
 
+    /// Other versions that manifests of this kind may have; they are converted when they are read.
+    fn older_versions(self) -> &'static [&'static str] {
+        match self {
+            Kind::HorizontalPodAutoscaler => &["autoscaling/v1"],
+            _ => &[],
+        }
+    }
+
     fn is_of(self, api_version: &str, kind: &str) -> bool {
         let info = self.info();
-        info.api_version == api_version && info.name == kind
+        info.name == kind && (info.api_version == api_version || self.older_versions().contains(&api_version))
     }
 }
 

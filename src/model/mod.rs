@@ -33,6 +33,7 @@ pub mod time;
 pub mod workload;
 
 pub use api::{Answer, ApiError, ApiResult, Patch, Preconditions, Request};
+pub use autoscaling::HorizontalPodAutoscaler;
 pub use condition::{Condition, ConditionStatus, find_condition};
 pub use custom::{Custom, CustomKind};
 pub use distribution::Distribution;

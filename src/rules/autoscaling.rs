@@ -47,6 +47,21 @@ fn scale_target(value: &Value) -> ScaleTarget {
 }
 
 fn metric_spec(metric: &Value) -> Result<MetricSpec, String> {
+    let (field, source) = metric_source(metric).ok_or("type")?;
+    let target = target(&metric[field]["target"]).map_err(|path| format!("{field}.target.{path}"))?;
+    Ok(MetricSpec { source, target })
+}
+
+/// One of `status.currentMetrics`: its source, and utilization, average and value (thousandths).
+pub fn metric_status(metric: &Value) -> Option<(MetricSource, [Option<i64>; 3])> {
+    let (field, source) = metric_source(metric)?;
+    let current = &metric[field]["current"];
+    let milli = |name: &str| quantity(&current[name]).map(|quantity| quantity.milli_value());
+    Some((source, [current["averageUtilization"].as_i64(), milli("averageValue"), milli("value")]))
+}
+
+/// The field that a metric's `type` means, and its source.
+fn metric_source(metric: &Value) -> Option<(&'static str, MetricSource)> {
     let kind = metric["type"].as_str().unwrap_or_default();
     let field = match kind {
         "Resource" => "resource",
@@ -54,7 +69,7 @@ fn metric_spec(metric: &Value) -> Result<MetricSpec, String> {
         "Pods" => "pods",
         "Object" => "object",
         "External" => "external",
-        _ => return Err("type".into()),
+        _ => return None,
     };
     let value = &metric[field];
     let source = match kind {
@@ -69,7 +84,7 @@ fn metric_spec(metric: &Value) -> Result<MetricSpec, String> {
         },
         _ => MetricSource::External { metric: identifier(&value["metric"]) },
     };
-    Ok(MetricSpec { source, target: target(&value["target"]).map_err(|path| format!("{field}.target.{path}"))? })
+    Some((field, source))
 }
 
 fn identifier(metric: &Value) -> MetricIdentifier {

@@ -33,6 +33,9 @@ pub fn unknown(kind: Kind, path: &[Option<&str>]) -> Option<(String, Vec<&'stati
         Kind::Service => core::Service::deserialize(path).err(),
         Kind::PodDisruptionBudget => policy::PodDisruptionBudget::deserialize(path).err(),
         Kind::PriorityClass => scheduling::PriorityClass::deserialize(path).err(),
+        Kind::HorizontalPodAutoscaler => {
+            k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler::deserialize(path).err()
+        }
         #[allow(unreachable_patterns, reason = "kinds are added elsewhere; one that is not known here is not judged")]
         _ => None,
     };

@@ -85,6 +85,10 @@ pub fn fields(kind: Kind, manifest: &Value) -> Vec<Unmodelled> {
             pod_spec(&manifest["spec"]["template"]["spec"], "spec.template.spec", &mut found);
         }
         Kind::Node => below(manifest, "", NODE, &mut found),
+        Kind::HorizontalPodAutoscaler => found.push(Unmodelled {
+            path: "spec.scaleTargetRef".into(),
+            effect: "no autoscaler runs yet: replicas stay as they are",
+        }),
         Kind::Namespace
         | Kind::Event
         | Kind::Lease

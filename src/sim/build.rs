@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::apiserver::naming::Naming;
 use crate::apiserver::{ApiServer, Writer};
+use crate::autoscaling::hpa::component::HorizontalController;
 use crate::client::controller::QueueController;
 use crate::client::process::Process;
 use crate::component::{Component, Informers, Outbox};
@@ -191,6 +192,10 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         }
         ComponentPlan::Deployment(queue) => {
             Box::new(QueueController::new(DeploymentController::new(), queue.clone(), now))
+        }
+        ComponentPlan::HorizontalPodAutoscaler(settings, time) => {
+            let queue = settings.queue(time.clone());
+            Box::new(QueueController::new(HorizontalController::new(*settings), queue, now))
         }
         ComponentPlan::GarbageCollector(queue) => {
             Box::new(QueueController::new(GarbageCollector::new(&plan.kinds), queue.clone(), now))

@@ -308,6 +308,7 @@ fn event_source(component: &str) -> &str {
     match component {
         "replicaset" => "replicaset-controller",
         "deployment" => "deployment-controller",
+        "horizontalpodautoscaler" => "horizontal-pod-autoscaler",
         "scheduler" => "default-scheduler",
         "kubelet" => "kubelet",
         other => other,

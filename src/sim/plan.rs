@@ -25,6 +25,7 @@ pub use crate::kubectl::command::{Command, CommandVerb, Target};
 
 pub use crate::apiserver::settings::{ApiServerSettings, Capacity, Limits, VerbTimes};
 
+use crate::autoscaling::hpa::settings::Settings as HpaSettings;
 use crate::client::rest::ClientLimit;
 use crate::client::token_bucket::TokenBucket;
 use crate::model::distribution::Distribution;
@@ -298,6 +299,8 @@ pub enum ComponentPlan {
     ReplicaSet(QueuePlan),
     /// The Deployment controller.
     Deployment(QueuePlan),
+    /// The horizontal pod autoscaler: settings, and computing time of a sync.
+    HorizontalPodAutoscaler(HpaSettings, Distribution),
     /// The garbage collector.
     GarbageCollector(QueuePlan),
     /// An operator of the scenario's own.

@@ -34,6 +34,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("autoscaling", "hpa_pathologies", autoscaling::hpa_steps::closed_loop),
     ("autoscaling", "hpa_replica_calc", autoscaling::hpa::replica_calc),
     ("autoscaling", "hpa_sequences", autoscaling::hpa_steps::sequence),
+    ("autoscaling", "hpa_sync_timing", autoscaling::hpa_timing::sync_timing),
     ("autoscaling", "keda_executor", autoscaling::keda::executor),
     ("autoscaling", "keda_scaledjob", autoscaling::keda::scaled_job),
     ("autoscaling", "keda_triggers", autoscaling::keda::triggers),

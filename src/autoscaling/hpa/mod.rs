@@ -7,10 +7,12 @@
 //! Upstream: pkg/controller/podautoscaler/{horizontal,replica_calculator}.go, metrics/utilization.go, v1.36.
 
 pub mod behavior;
+pub mod component;
 pub mod conditions;
 pub mod decide;
 pub mod explanation;
 pub mod history;
+pub mod log_line;
 pub mod metrics;
 pub mod pod_groups;
 pub mod replica_calculator;

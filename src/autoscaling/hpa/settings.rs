@@ -1,6 +1,7 @@
 //! Flags of kube-controller-manager and gates that the autoscaler reads.
 
-use crate::model::Span;
+use crate::client::queue_settings::{HandlerAdd, LimiterSettings, QueueSettings};
+use crate::model::{Distribution, Span};
 
 /// Settings of the autoscaler.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,6 +36,20 @@ impl Default for Settings {
             concurrent_syncs: 5,
             scales_to_zero: false,
             has_configurable_tolerance: true,
+        }
+    }
+}
+
+impl Settings {
+    /// The controller's queue: whatever is added comes one sync period later, be it new, changed, resynced, or just looked at,
+    /// well or in vain. A key that waits keeps its time.
+    ///
+    /// Upstream: pkg/controller/podautoscaler/{horizontal,rate_limiters}.go, v1.36.
+    pub fn queue(&self, reconcile_time: Distribution) -> QueueSettings {
+        QueueSettings {
+            limiter: LimiterSettings::FixedInterval(self.sync_period),
+            handler_add: HandlerAdd::RateLimited,
+            ..QueueSettings::in_tree(self.concurrent_syncs, reconcile_time)
         }
     }
 }

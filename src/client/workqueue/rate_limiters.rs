@@ -1,6 +1,6 @@
 //! How long a key has to wait before its next try.
 //!
-//! Upstream: k8s.io/client-go util/workqueue/default_rate_limiters.go, v1.36.
+//! Upstream: k8s.io/client-go util/workqueue/default_rate_limiters.go, pkg/controller/podautoscaler/rate_limiters.go, v1.36.
 
 use std::hash::Hash;
 
@@ -30,6 +30,8 @@ pub enum RateLimiter<K> {
         /// Failures per key since the last Forget.
         failures: Map<K, u32>,
     },
+    /// The same delay always; nothing is counted (the horizontal pod autoscaler's).
+    FixedInterval(Span),
     /// One bucket for all keys.
     Bucket(TokenBucket),
     /// The longest delay of several limiters, all of which count the failure.
@@ -85,6 +87,7 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
                 let earlier_failures = count_failure(failures, key);
                 if earlier_failures < *max_fast { *fast } else { *slow }
             }
+            RateLimiter::FixedInterval(interval) => *interval,
             RateLimiter::Bucket(bucket) => bucket.reserve(now),
             RateLimiter::MaxOf(limiters) => {
                 limiters.iter_mut().fold(Span::ZERO, |longest, limiter| longest.max(limiter.when(key, now)))
@@ -99,7 +102,7 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
             RateLimiter::ItemExponential { failures, .. } | RateLimiter::ItemFastSlow { failures, .. } => {
                 failures.get(key).copied().unwrap_or(0)
             }
-            RateLimiter::Bucket(_) => 0,
+            RateLimiter::FixedInterval(_) | RateLimiter::Bucket(_) => 0,
             RateLimiter::MaxOf(limiters) => limiters.iter().map(|limiter| limiter.num_requeues(key)).max().unwrap_or(0),
             RateLimiter::WithMaxWait { inner, .. } => inner.num_requeues(key),
         }
@@ -112,7 +115,7 @@ impl<K: Clone + Eq + Hash> RateLimiter<K> {
                 // The order of the failures is never looked at.
                 failures.swap_remove(key);
             }
-            RateLimiter::Bucket(_) => {}
+            RateLimiter::FixedInterval(_) | RateLimiter::Bucket(_) => {}
             RateLimiter::MaxOf(limiters) => limiters.iter_mut().for_each(|limiter| limiter.forget(key)),
             RateLimiter::WithMaxWait { inner, .. } => inner.forget(key),
         }

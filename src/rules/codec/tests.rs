@@ -164,13 +164,49 @@ fn what_is_encoded_decodes_to_the_same() {
     let owned = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "default",
         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u1", "controller": true}]},
         "spec": {"containers": [{"name": "db", "image": "db"}]}});
-    for manifest in [deployment(), replica_set, pod(), node(), lease, event, namespace, service, budget, class, owned] {
+    for manifest in
+        [deployment(), replica_set, pod(), node(), lease, event, namespace, service, budget, class, owned, autoscaler()]
+    {
         let object = decode(&manifest).unwrap();
         let encoded = encode(&object);
         let again = decode(&encoded).unwrap();
         assert_eq!(without_source(&again), without_source(&object), "{encoded:#}");
         assert_eq!(encode(&again), encoded);
     }
+}
+
+fn autoscaler() -> Value {
+    let cpu = json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}});
+    json!({
+    "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 9,
+        "metrics": [{"type": "Resource", "resource": cpu}], "behavior": {"scaleDown": {"tolerance": "50m"}},
+    },
+    "status": {
+        "currentReplicas": 2, "desiredReplicas": 4, "lastScaleTime": "2026-01-01T00:01:00Z",
+        "currentMetrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 90, "averageValue": "450m"}}},
+            {"type": "External", "external": {"metric": {"name": "q", "selector": {"matchLabels": {"a": "b"}}}, "current": {"value": "7"}}},
+        ],
+        "conditions": [{"type": "AbleToScale", "status": "True", "reason": "SucceededRescale", "lastTransitionTime": "2026-01-01T00:01:00Z"}],
+    }})
+}
+
+#[test]
+fn older_autoscalers_are_converted() {
+    let old = json!({
+    "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 9,
+        "targetCPUUtilizationPercentage": 60,
+    }});
+    let mut new = autoscaler();
+    new["spec"].as_object_mut().unwrap().shift_remove("behavior");
+    new.as_object_mut().unwrap().shift_remove("status");
+    let (old, new) = (decode(&old).unwrap(), decode(&new).unwrap());
+    assert_eq!(without_source(&old), without_source(&new));
+    assert_eq!(encode(&old)["spec"]["metrics"], encode(&new)["spec"]["metrics"]);
 }
 
 /// The source differs: it holds what the first encoding laid over it.
@@ -186,6 +222,7 @@ fn without_source(object: &Object) -> Object {
         Object::Service(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::PodDisruptionBudget(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::PriorityClass(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::HorizontalPodAutoscaler(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Event(_) | Object::Lease(_) => {}
     }
     object

@@ -112,6 +112,7 @@ impl ManifestKind {
             Kind::Service => Service,
             Kind::PodDisruptionBudget => PodDisruptionBudget,
             Kind::PriorityClass => PriorityClass,
+            Kind::HorizontalPodAutoscaler => HorizontalPodAutoscaler,
             Kind::Custom(_) => return None,
         })
     }

@@ -1,5 +1,6 @@
 //! Manifests to objects.
 
+mod autoscaling;
 mod custom;
 mod meta;
 mod node;
@@ -54,6 +55,9 @@ pub fn decode(manifest: &Value) -> Result<Object, Vec<FieldProblem>> {
 pub fn decode_among(manifest: &Value, kinds: &Kinds) -> Result<Object, Vec<FieldProblem>> {
     let mut problems = Problems::default();
     let kind = kind_of(manifest, kinds)?;
+    if let Some(newer) = autoscaling::newer(manifest)? {
+        return decode_read(kind, newer, kinds);
+    }
     let mut value = manifest.clone();
     let Some(manifest_kind) = ManifestKind::of(kind) else {
         let object = custom::custom(kind, &value, &mut problems);
@@ -125,6 +129,7 @@ fn decode_kind(kind: Kind, value: &mut Value, problems: &mut Problems) -> Option
             policy::disruption_budget(&typed(value, problems)?, source_of(value), problems).into()
         }
         Kind::PriorityClass => policy::priority_class(&typed(value, problems)?, source_of(value), problems).into(),
+        Kind::HorizontalPodAutoscaler => autoscaling::autoscaler(value, source_of(value), problems)?.into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }
