@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::scaled_object::{SpecError, int32, wrong};
+use super::triggers::TriggerValue;
 use crate::model::Time;
 
 const DEFAULT_MAX_REPLICAS: i64 = 100;
@@ -71,6 +72,13 @@ pub struct Queue {
     pub target: f64,
     /// Whether it is active.
     pub is_active: bool,
+}
+
+impl Queue {
+    /// A queue as its trigger tells it: the metric, and the target of the metric for one Job.
+    pub fn of(value: TriggerValue, target: f64) -> Queue {
+        Queue { length: value.metric_milli as f64 / 1_000.0, target, is_active: value.is_active }
+    }
 }
 
 /// What all triggers come to.
@@ -306,7 +314,7 @@ mod tests {
     #[test]
     fn the_minimum_comes_first() {
         let spec = job(Some(3), Some(10));
-        let demand = spec.demand(&[Queue { length: 50.0, target: 5.0, is_active: true }]);
+        let demand = spec.demand(&[Queue::of(TriggerValue::plain(50.0, 0.0), 5.0)]);
         // 50/5 = 10, limited to 10 - 3.
         assert_eq!((demand.queue_length, demand.max_value), (50, 7));
         let running = JobView { finished: None, pods: Vec::new() };

@@ -1,7 +1,7 @@
 //! What KEDA refuses in triggers: names, caches, and the metadata of the triggers whose rules are known here.
 //!
 //! Upstream: kedacore/keda apis/keda/v1alpha1/scaletriggers_types.go,
-//! pkg/scalers/{rabbitmq,cron,cpu_memory}_scaler.go, main of 2026-08-20.
+//! pkg/scalers/{rabbitmq,kafka,prometheus,cron,cpu_memory}_scaler.go, main of 2026-08-20.
 
 use crate::rules::cron::{Schedule, zone_named};
 use crate::rules::manifest::{Errors, Field};
@@ -26,6 +26,8 @@ pub fn check(list: &Field<'_>, errors: &mut Errors) {
         }
         match kind {
             "rabbitmq" => check_rabbitmq(&trigger, errors),
+            "kafka" => check_kafka(&trigger.get("metadata"), errors),
+            "prometheus" => check_positive(&trigger.at(&["metadata", "threshold"]), errors),
             "cron" => check_cron(&trigger.get("metadata"), errors),
             "cpu" | "memory" => check_use(&trigger, errors),
             _ => {}
@@ -38,6 +40,28 @@ pub fn check(list: &Field<'_>, errors: &mut Errors) {
 
 fn positive(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(|number| number > 0.0)
+}
+
+fn check_positive(field: &Field<'_>, errors: &mut Errors) {
+    if !field.text().is_empty() && !positive(field.text()) {
+        errors.invalid(field, "must be a number greater than 0");
+    }
+}
+
+fn check_kafka(metadata: &Field<'_>, errors: &mut Errors) {
+    let [threshold, policy, idle, limit] =
+        ["lagThreshold", "offsetResetPolicy", "allowIdleConsumers", "limitToPartitionsWithLag"]
+            .map(|name| metadata.get(name));
+    check_positive(&threshold, errors);
+    if !matches!(policy.text(), "" | "latest" | "earliest") {
+        errors.not_supported(&policy, &["latest", "earliest"]);
+    }
+    if limit.text() == "true" && idle.text() == "true" {
+        errors.invalid(&idle, "cannot be set together with limitToPartitionsWithLag");
+    }
+    if limit.text() == "true" && metadata.get("topic").text().is_empty() {
+        errors.required(&metadata.get("topic"), "must be specified when limitToPartitionsWithLag is set");
+    }
 }
 
 /// Mode and value together, or the old `queueLength` alone, or nothing of it.
@@ -55,10 +79,8 @@ fn check_rabbitmq(trigger: &Field<'_>, errors: &mut Errors) {
     if given(&mode) && !RABBITMQ_MODES.contains(&mode.text()) {
         errors.not_supported(&mode, &RABBITMQ_MODES);
     }
-    for field in [&length, &value].into_iter().filter(|field| given(field)) {
-        if !positive(field.text()) {
-            errors.invalid(field, "must be a number greater than 0");
-        }
+    for field in [&length, &value] {
+        check_positive(field, errors);
     }
 }
 
@@ -138,6 +160,18 @@ mod tests {
         assert_eq!(queue(json!({"value": "5"})), ["t[0].metadata.mode Required"]);
         let odd = json!({"mode": "Length", "value": "0"});
         assert_eq!(queue(odd), ["t[0].metadata.mode NotSupported", "t[0].metadata.value Invalid"]);
+    }
+
+    #[test]
+    fn lags_and_queries() {
+        let topic = |metadata: Value| causes(json!([{"type": "kafka", "metadata": metadata}]));
+        assert!(topic(json!({"lagThreshold": "50", "offsetResetPolicy": "latest"})).is_empty());
+        let odd = json!({"lagThreshold": "0", "offsetResetPolicy": "none"});
+        assert_eq!(topic(odd), ["t[0].metadata.lagThreshold Invalid", "t[0].metadata.offsetResetPolicy NotSupported"]);
+        let crossed = json!({"allowIdleConsumers": "true", "limitToPartitionsWithLag": "true"});
+        assert_eq!(topic(crossed), ["t[0].metadata.allowIdleConsumers Invalid", "t[0].metadata.topic Required"]);
+        let query = json!([{"type": "prometheus", "metadata": {"threshold": "many"}}]);
+        assert_eq!(causes(query), ["t[0].metadata.threshold Invalid"]);
     }
 
     #[test]
