@@ -9,6 +9,8 @@
 pub mod behavior;
 pub mod conditions;
 pub mod decide;
+#[cfg(test)]
+mod decide_tests;
 pub mod explanation;
 pub mod history;
 pub mod metrics;
