@@ -39,8 +39,24 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Whether recent recommendations held the number back.
-    pub fn is_bound_by_window(&self) -> bool {
-        self.stabilized != self.proposal
+    /// What held the number back, in words, in the order in which it did.
+    pub fn bound_by(&self) -> String {
+        match self.path {
+            Path::Disabled => return "no replicas: scaling is off".into(),
+            Path::AboveMax => return "maxReplicas, without metrics".into(),
+            Path::BelowMin => return "minReplicas, without metrics".into(),
+            Path::Failed => return "metrics that are not known".into(),
+            Path::Metrics => {}
+        }
+        let window = (self.stabilized != self.proposal).then_some("the stabilization window");
+        let limit = match self.limit {
+            None | Some(Limit::None) => None,
+            Some(Limit::ScaleUp) => Some("the scale-up limit"),
+            Some(Limit::ScaleDown) => Some("the scale-down limit"),
+            Some(Limit::Max) => Some("maxReplicas"),
+            Some(Limit::Min) => Some("minReplicas"),
+        };
+        let bounds: Vec<&str> = window.into_iter().chain(limit).collect();
+        if bounds.is_empty() { "nothing".into() } else { bounds.join(", then ") }
     }
 }

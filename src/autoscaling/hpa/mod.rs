@@ -10,6 +10,8 @@ pub mod behavior;
 pub mod component;
 pub mod conditions;
 pub mod decide;
+#[cfg(test)]
+mod decide_tests;
 pub mod explanation;
 pub mod history;
 pub mod log_line;
