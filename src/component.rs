@@ -186,6 +186,21 @@ pub trait Sensors {
     fn ended(&self, _uid: &Uid, _container: u32) -> Option<ContainerEnd> {
         None
     }
+    /// The counters of a running container, when its use of CPU and memory is part of the run.
+    fn usage(&self, _uid: &Uid, _container: u32) -> Option<UsageReading> {
+        None
+    }
+}
+
+/// Counters of a running container.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct UsageReading {
+    /// CPU since its start, in core-ns.
+    pub cpu_ns: i64,
+    /// Memory that it holds, in bytes.
+    pub memory_bytes: i64,
+    /// When it started.
+    pub started_at: Time,
 }
 
 /// How a container ended.
