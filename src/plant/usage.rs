@@ -187,6 +187,10 @@ impl Meter {
     /// Counts until `now`, in which time `arriving` requests came to it; their clients wait `patience` at most.
     pub fn advance(&mut self, now: Time, arriving: f64, patience: Option<Span>) -> Outcome {
         let whole_ns = (now - self.counted_until).0;
+        if whole_ns == 0 {
+            // Nothing is served in no time.
+            self.waiting += arriving;
+        }
         let mut total = Outcome { waiting: self.waiting, ..Outcome::default() };
         while self.counted_until < now {
             let age_ns = (self.counted_until - self.started_at).0;
@@ -217,7 +221,7 @@ impl Meter {
             self.counted_until = end;
         }
         self.cpu_ns += cpu_ns;
-        (self.waiting, self.working) = (0.0, in_flight);
+        self.working = in_flight;
     }
 
     /// Requests that wait.

@@ -171,7 +171,7 @@ impl World<'_> {
         let text = self.find_one(path, name).and_then(|found| match input::read_text(&found) {
             Ok(text) => Some((found, text)),
             Err(problem) => {
-                self.add(Diagnostic { place: None, ..problem });
+                self.add(*problem);
                 None
             }
         });
