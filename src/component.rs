@@ -191,6 +191,11 @@ pub trait Sensors {
     fn published(&self, _namespace: &Name, _now: Time) -> Option<Box<dyn PublishedMetrics + '_>> {
         None
     }
+
+    /// The counters of a running container, when its use of CPU and memory is part of the run.
+    fn usage(&self, _uid: &Uid, _container: u32) -> Option<UsageReading> {
+        None
+    }
 }
 
 /// One published number.
@@ -214,6 +219,17 @@ pub trait PublishedMetrics {
     fn object_metric(&self, described: &ScaleTarget, metric: &MetricIdentifier) -> Option<Sample>;
     /// The series of an external metric; none: the query fails.
     fn external_metric(&self, metric: &MetricIdentifier) -> Vec<Sample>;
+}
+
+/// Counters of a running container.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct UsageReading {
+    /// CPU since its start, in core-ns.
+    pub cpu_ns: i64,
+    /// Memory that it holds, in bytes.
+    pub memory_bytes: i64,
+    /// When it started.
+    pub started_at: Time,
 }
 
 /// How a container ended.

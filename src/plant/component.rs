@@ -1,7 +1,7 @@
 //! What kubelets can measure of the physical world.
 
 use super::{Container, Plant};
-use crate::component::{ContainerEnd, Sensors};
+use crate::component::{ContainerEnd, Sensors, UsageReading};
 use crate::model::{Name, Time, Uid};
 
 impl Sensors for Plant {
@@ -21,5 +21,9 @@ impl Sensors for Plant {
             Container::Ended(end) => Some(*end),
             _ => None,
         }
+    }
+
+    fn usage(&self, uid: &Uid, container: u32) -> Option<UsageReading> {
+        self.usage.read(uid, container)
     }
 }

@@ -67,6 +67,8 @@ pub struct Plant {
     nodes: Map<Name, Machine>,
     /// The newest pod of each entity and how many came before it.
     incarnations: Map<u64, (Uid, u64)>,
+    /// CPU and memory of the containers whose use is part of the run.
+    pub usage: usage::Usage,
 }
 
 /// The containers of a pod by index; `None` for one that was never asked for.

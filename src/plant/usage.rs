@@ -8,6 +8,7 @@
 //! Idle work and the work of starting come first and are throttled like everything else. Memory: a base, more for each
 //! request in flight, a leak that grows from the start of the container, and a sawtooth (a garbage-collected heap).
 
+use crate::component::UsageReading;
 use crate::model::time::SECOND_NS;
 use crate::model::{Map, Span, Time, Uid};
 
@@ -177,17 +178,6 @@ pub struct Meter {
     working: f64,
 }
 
-/// What is read of a container.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Reading {
-    /// CPU since its start, in core-ns.
-    pub cpu_ns: i64,
-    /// Memory that it holds, in bytes.
-    pub memory_bytes: i64,
-    /// When it started.
-    pub started_at: Time,
-}
-
 impl Meter {
     /// A container that starts now.
     pub fn new(demand: Demand, limits: Limits, now: Time) -> Meter {
@@ -197,6 +187,10 @@ impl Meter {
     /// Counts until `now`, in which time `arriving` requests came to it; their clients wait `patience` at most.
     pub fn advance(&mut self, now: Time, arriving: f64, patience: Option<Span>) -> Outcome {
         let whole_ns = (now - self.counted_until).0;
+        if whole_ns == 0 {
+            // Nothing is served in no time.
+            self.waiting += arriving;
+        }
         let mut total = Outcome { waiting: self.waiting, ..Outcome::default() };
         while self.counted_until < now {
             let age_ns = (self.counted_until - self.started_at).0;
@@ -216,16 +210,30 @@ impl Meter {
         total
     }
 
+    /// Counts until `now`, in which time single requests took `cpu_ns` of CPU and `in_flight` are there at the end.
+    pub fn count(&mut self, now: Time, cpu_ns: f64, in_flight: f64) {
+        while self.counted_until < now {
+            let age_ns = (self.counted_until - self.started_at).0;
+            let (standing, until_age) = standing_milli(&self.demand.cpu, age_ns);
+            let standing = self.limits.cpu_milli.map_or(standing, |limit| standing.min(limit));
+            let end = until_age.map_or(now, |age| now.min(self.started_at + Span(age)));
+            self.cpu_ns += standing as f64 / 1_000.0 * (end - self.counted_until).0 as f64;
+            self.counted_until = end;
+        }
+        self.cpu_ns += cpu_ns;
+        self.working = in_flight;
+    }
+
     /// Requests that wait.
     pub fn waiting(&self) -> f64 {
         self.waiting
     }
 
     /// Its counters as of the last look.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> UsageReading {
         let age_ns = (self.counted_until - self.started_at).0;
         let memory_bytes = memory_bytes(&self.demand.memory, self.waiting + self.working, age_ns);
-        Reading { cpu_ns: self.cpu_ns as i64, memory_bytes, started_at: self.started_at }
+        UsageReading { cpu_ns: self.cpu_ns as i64, memory_bytes, started_at: self.started_at }
     }
 
     /// Whether it holds more memory than it may.
@@ -270,6 +278,21 @@ impl Usage {
         outcomes.reduce(slowest).unwrap_or(Outcome { failed: arriving, ..Outcome::default() })
     }
 
+    /// Counts all containers of a pod until `now`, where single requests took CPU time in each of them.
+    pub fn count(&mut self, uid: &Uid, now: Time, cpu_ns: f64, in_flight: f64) {
+        self.pods.get_mut(uid).into_iter().flatten().flatten().for_each(|meter| meter.count(now, cpu_ns, in_flight));
+    }
+
+    /// Pods with a running container.
+    pub fn pods(&self) -> impl Iterator<Item = &Uid> {
+        self.pods.keys()
+    }
+
+    /// How many containers of a pod have counters or had some.
+    pub fn containers(&self, uid: &Uid) -> u32 {
+        self.pods.get(uid).map_or(0, |meters| meters.len() as u32)
+    }
+
     /// Shares requests out evenly among ready pods; without one all of them fail.
     pub fn share_out(&mut self, ready: &[Uid], now: Time, arriving: f64, patience: Option<Span>) -> Outcome {
         let mut total = Outcome::default();
@@ -287,7 +310,7 @@ impl Usage {
     }
 
     /// The counters of a container as of the last look; `None` if it does not run.
-    pub fn read(&self, uid: &Uid, container: u32) -> Option<Reading> {
+    pub fn read(&self, uid: &Uid, container: u32) -> Option<UsageReading> {
         Some(self.pods.get(uid)?.get(container as usize)?.as_ref()?.reading())
     }
 

@@ -189,6 +189,18 @@ pub const METRICS: &[Metric] = &[
         "Nodes of which such pods ask for more than is allocatable.",
     ),
     metric(
+        "kubesim_request_duration_seconds",
+        &["load", "quantile"],
+        "Quantiles (0.5, 0.9, 0.99) of the time from the first attempt of a request to its success, of loads whose requests are simulated one by one ([load.md](load.md)).",
+    ),
+    metric(
+        "kubesim_requests_failed_total",
+        &["load"],
+        "Requests of a load that failed with their last attempt; a number with a fraction where requests are a rate.",
+    ),
+    metric("kubesim_requests_served_total", &["load"], "Requests of a load that were served."),
+    metric("kubesim_requests_total", &["load"], "Requests of a load that came."),
+    metric(
         "kubesim_scheduler_assumed_cpu_cores",
         &[],
         "CPU that assumed pods request: given away by the scheduler and not yet seen bound.",

@@ -45,6 +45,7 @@ pub fn collect(world: &World, now: Time, sink: &mut dyn MetricSink) {
     double_assignments(world, sink);
     api_servers(world, sink);
     node_rooms::collect(world, sink);
+    loads(world, sink);
     staleness(world, now, sink);
 }
 
@@ -124,6 +125,23 @@ pub fn has_assigners(world: &World) -> bool {
         _ => false,
     };
     world.plan().processes.iter().flat_map(|process| &process.components).any(is_assigner)
+}
+
+/// What became of requests.
+fn loads(world: &World, sink: &mut dyn MetricSink) {
+    let mut results: Vec<_> = world.load_results().collect();
+    results.sort_by_key(|(name, ..)| *name);
+    for (name, counts, latencies) in results {
+        let labels = [("load", name)];
+        sink.sample("kubesim_requests_failed_total", &labels, counts.failed);
+        sink.sample("kubesim_requests_served_total", &labels, counts.served);
+        sink.sample("kubesim_requests_total", &labels, counts.arrived);
+        for (quantile, share) in [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99)] {
+            let Some(ns) = latencies.and_then(|latencies| latencies.quantile_ns(share)) else { continue };
+            let labels = [("load", name), ("quantile", quantile)];
+            sink.sample("kubesim_request_duration_seconds", &labels, ns as f64 / 1e9);
+        }
+    }
 }
 
 /// What the API servers take on and how long it takes, all servers together.

@@ -155,21 +155,21 @@ fn is_message_pack_trace(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// It cannot be read, or is no text.
-pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
+pub fn read_text(path: &Path) -> Result<String, Box<Diagnostic>> {
     let shown = path.display().to_string();
-    let unreadable = |why: &str| Diagnostic::error(Code::Unreadable, format!("{shown}: {why}"));
+    let unreadable = |why: &str| Box::new(Diagnostic::error(Code::Unreadable, format!("{shown}: {why}")));
     let file = std::fs::File::open(path).map_err(|error| unreadable(&files::why(&error)))?;
     let mut bytes = Vec::new();
     let read = file.take(LOAD_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(&files::why(&error)))?;
     if bytes.len() > LOAD_BYTES_MAX {
         let message = format!("{shown} has more than {} MiB, the most that is read", LOAD_BYTES_MAX >> 20);
-        return Err(Diagnostic::error(Code::TooLarge, message));
+        return Err(Box::new(Diagnostic::error(Code::TooLarge, message)));
     }
     if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-        return Err(Diagnostic::error(Code::Unreadable, format!("{shown} {what}")));
+        return Err(Box::new(Diagnostic::error(Code::Unreadable, format!("{shown} {what}"))));
     }
-    yaml::decode_text(&bytes).map_err(|message| not_text(&bytes, &shown, &message))
+    yaml::decode_text(&bytes).map_err(|message| Box::new(not_text(&bytes, &shown, &message)))
 }
 
 /// Most bytes of a file of recorded load.
@@ -192,7 +192,7 @@ fn load_table(text: &str, shown: &str) -> Option<ReadFile> {
         Ok(rows) => {
             let (what, word) =
                 if is_series { ("series of rates", "rate: {file") } else { ("log of requests", "arrivals: {log") };
-            let message = format!("{shown} is a {what} with {rows} rows: nothing to run by itself");
+            let message = format!("{shown} is a {what} ({rows} in all): nothing to run by itself");
             let help = format!("name it in a scenario: spec.load[].{word}: {shown}}}");
             not_read(Diagnostic::error(Code::NotSimulated, message).help(help))
         }
@@ -258,8 +258,8 @@ mod tests {
     fn files_are_told_apart_by_their_content() {
         for (bytes, expected) in [
             (&b"name,cpu\na,10\n"[..], "f is a table (CSV) with the columns name, cpu: such tables are not read yet"),
-            (b"time,requests\n0,10\n", "f is a series of rates with 1 rows: nothing to run by itself"),
-            (b"TIMESTAMP,a,b\n0,1,2\n0,1,2\n", "f is a log of requests with 2 rows: nothing to run by itself"),
+            (b"time,requests\n0,10\n", "f is a series of rates (1 in all): nothing to run by itself"),
+            (b"TIMESTAMP,a,b\n0,1,2\n0,1,2\n", "f is a log of requests (2 in all): nothing to run by itself"),
             (b"time,requests\n0,-1\n", "requests: `-1` is no rate: it is negative"),
             (b"time;requests\n0;10,5\n", "columns are separated by `;`, not by commas"),
             (b"\x83\xa7version\x63\xa6config\x80", "f is a SimKube trace: not read yet"),

@@ -56,19 +56,13 @@ impl World<'_> {
 
     /// What is read and has no effect yet is named.
     fn say_not_simulated(&self) {
-        let has_demand = self.file.containers.iter().any(|entry| entry.demand.is_some());
-        for (path, is_given, what) in [
-            ("spec.load", !self.file.loads.is_empty(), "no requests arrive"),
-            ("spec.queues", !self.file.queues.is_empty(), "no messages are published"),
-            ("spec.containers", has_demand, "no CPU or memory is used"),
-        ] {
-            if is_given {
-                let message = format!("{path}: read and checked, but not simulated yet: {what}");
-                let mut notice = self.problem(Code::NotSimulated, path, message);
-                notice.severity = Severity::Notice;
-                self.add(notice);
-            }
+        if self.file.queues.is_empty() {
+            return;
         }
+        let message = "queues are read and checked, but not simulated yet: no messages are published";
+        let mut notice = self.problem(Code::NotSimulated, "spec.queues", message.to_string());
+        notice.severity = Severity::Notice;
+        self.add(notice);
     }
 
     fn unique<'a>(&self, names: impl Iterator<Item = &'a str>, list: &str) {
@@ -177,7 +171,7 @@ impl World<'_> {
         let text = self.find_one(path, name).and_then(|found| match input::read_text(&found) {
             Ok(text) => Some((found, text)),
             Err(problem) => {
-                self.add(Diagnostic { place: None, ..problem });
+                self.add(*problem);
                 None
             }
         });

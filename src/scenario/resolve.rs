@@ -110,6 +110,10 @@ impl World<'_> {
         let until = self.input.overrides.until.or(self.file.until);
         let Some(duration) = self.file.duration else {
             let limit = until.unwrap_or(defaults::QUIET_LIMIT);
+            if !self.file.loads.is_empty() {
+                // Load goes on for ever: such a run is never quiet.
+                return (End::After(limit), limit.max(defaults::QUIET_LIMIT));
+            }
             return (End::Quiet { limit }, limit.max(defaults::QUIET_LIMIT));
         };
         match until {

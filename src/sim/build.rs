@@ -36,6 +36,7 @@ use super::event::ProcessIndex;
 use super::faults::Strikes;
 use super::hosts::Host;
 use super::leadership::Leadership;
+use super::load::LoadState;
 use super::lockstep::{Double, KubeletDouble, OwnerDouble, PodDouble, Transport, UserDouble};
 use super::own_events::OwnEvents;
 use super::plan::{ComponentPlan, KubernetesVersion, Latency, Plan, PollingPart, PollingPlan, SchedulerPlan};
@@ -63,6 +64,7 @@ impl World {
             api,
             processes: plan.processes.iter().map(|process| stopped(&process_name(process))).collect(),
             plant: Plant::new(),
+            loads: LoadState::new(&plan),
             draws: match plan.transport {
                 Some(_) => WorldDraws::Middle,
                 None => WorldDraws::Keyed(KeyedDraws { seed: plan.seed, replication: plan.replication }),
@@ -100,6 +102,7 @@ impl World {
         world.put_objects(begin)?;
         world.load_images();
         world.schedule_plan();
+        world.load_begins();
         Ok(world)
     }
 

@@ -98,6 +98,8 @@ pub enum Event {
         /// The record of what filled its last cache.
         cause: Cause,
     },
+    /// Loads and what containers use are counted until now.
+    LoadLook,
     /// A fault begins.
     FaultBegins(usize),
     /// A fault ends.

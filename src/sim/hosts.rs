@@ -177,6 +177,7 @@ impl World {
             | Event::CommitSlots
             | Event::ServerWakes(_)
             | Event::WatchUpkeep
+            | Event::LoadLook
             | Event::FaultBegins(_)
             | Event::StreamsGivenUp { .. }
             | Event::Crash { .. }

@@ -2,7 +2,7 @@
 
 use crate::model::{Distribution, Kind, Span};
 use crate::plant::requests::Routing;
-use crate::plant::usage::{CpuDemand, MemoryDemand};
+use crate::plant::usage::{CpuDemand, Demand, MemoryDemand};
 use crate::workload::arrivals::Arrivals;
 use crate::workload::rate::Rate;
 
@@ -100,4 +100,33 @@ pub struct ConsumePlan {
     pub visibility: Option<Span>,
     /// A message that was delivered so often without success goes to the dead letters; never if `None`.
     pub deliveries: Option<u32>,
+}
+
+impl DemandPlan {
+    /// What a container needs.
+    pub fn demand(&self) -> Demand {
+        let takes_ns = self.takes.as_ref().and_then(mean_ns).map_or(self.cpu.per_request_ns, |mean| mean as i64);
+        Demand { cpu: self.cpu, memory: self.memory, takes_ns, concurrency: self.concurrency }
+    }
+}
+
+/// The mean of a distribution in ns; `None` if it is zero. Of a normal one that before its cut at zero.
+pub fn mean_ns(of: &Distribution) -> Option<f64> {
+    /// The standard normal quantile of 0.99.
+    const Z_P99: f64 = 2.326_347_874_040_841;
+    let mean = match of {
+        Distribution::Constant(ns) => *ns as f64,
+        Distribution::Uniform { low_ns, high_ns } => (*low_ns as f64 + *high_ns as f64) / 2.0,
+        Distribution::Exponential { mean_ns } | Distribution::Normal { mean_ns, .. } => *mean_ns as f64,
+        Distribution::Lognormal { p50_ns, p99_ns } => {
+            let sigma = libm::log(*p99_ns as f64 / *p50_ns as f64) / Z_P99;
+            *p50_ns as f64 * libm::exp(sigma * sigma / 2.0)
+        }
+        Distribution::Choice(options) => {
+            let weights: f64 = options.iter().map(|(weight, _)| weight).sum();
+            options.iter().map(|(weight, of)| weight * mean_ns(of).unwrap_or(0.0)).sum::<f64>() / weights
+        }
+        Distribution::Trace(values) => values.iter().map(|ns| *ns as f64).sum::<f64>() / values.len() as f64,
+    };
+    (mean > 0.0).then_some(mean)
 }

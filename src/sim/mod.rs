@@ -3,7 +3,7 @@
 //! Read in this order: [`plan`] (what a run depends on; [`load_plan`]: load), [`event`] (what can happen), [`world`] (what is), [`run`] (the
 //! loop), then what the loop does: `dispatch` (a component handles an input), `requests`, `reflect` (what informers ask
 //! for), `streams` (the server's end of a watch), `deliver` (from a watch to the handlers),
-//! `lifecycle` (processes, faults, people), [`election`] and [`leadership`] (who of several replicas acts),
+//! `lifecycle` (processes, faults, people), [`load`] (requests), [`election`] and [`leadership`] (who of several replicas acts),
 //! [`hosts`] (clocks), `physical` (containers), `build` (plan to world), [`lockstep`] (recordings),
 //! [`arrivals`] (queues under a known load), [`invariants`] (what must hold at the end of every instant).
 
@@ -22,6 +22,7 @@ pub mod hosts;
 pub mod invariants;
 pub mod leadership;
 mod lifecycle;
+pub mod load;
 pub mod load_plan;
 pub mod lockstep;
 pub mod observer;

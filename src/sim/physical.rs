@@ -68,11 +68,16 @@ impl World {
 
     /// Whether the pod is this object, or its controller is, or its controller's controller.
     pub(super) fn belongs_to(&self, owner: &(Kind, String, String), notice: &ContainerNotice) -> bool {
+        self.is_of(owner, &notice.pod)
+    }
+
+    /// The same for a pod by its key.
+    pub(super) fn is_of(&self, owner: &(Kind, String, String), pod: &crate::model::Key) -> bool {
         let (kind, namespace, name) = owner;
-        if notice.pod.namespace != namespace.as_str() {
+        if pod.namespace != namespace.as_str() {
             return false;
         }
-        let mut key = notice.pod.clone();
+        let mut key = pod.clone();
         loop {
             if key.kind == *kind && key.name == name.as_str() {
                 return true;

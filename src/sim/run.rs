@@ -139,6 +139,7 @@ impl World {
             Event::ProcessStart { process, cause } => self.process_starts(process, cause),
             Event::CommitSlots => self.assign_slots(),
             Event::LoopsBegin { process, incarnation, cause } => self.loops_begin(process, incarnation, cause),
+            Event::LoadLook => self.load_look(),
             Event::FaultBegins(index) => self.fault_begins(index),
             Event::FaultEnds(index) => self.fault_ends(index),
             Event::StreamsGivenUp { fault, cause } => self.streams_given_up(fault, cause),

@@ -19,6 +19,7 @@ use super::faults::{Faults, Strikes};
 use super::hosted::Hosted;
 use super::hosts::Host;
 use super::leadership::Leadership;
+use super::load::LoadState;
 use super::lockstep::Transport;
 use super::own_events::OwnEvents;
 use super::plan::Plan;
@@ -34,6 +35,8 @@ pub struct World {
     pub(super) api: ApiServer,
     pub(super) processes: Vec<Process>,
     pub(super) plant: Plant,
+    /// What loads have done so far.
+    pub(super) loads: LoadState,
     pub(super) draws: WorldDraws,
     pub(super) faults: Faults,
     /// The host of each process.

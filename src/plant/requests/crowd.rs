@@ -73,6 +73,8 @@ pub struct PodNumber(u32);
 struct Pod {
     slots: u32,
     queue_max: Option<u32>,
+    /// What times are multiplied by: a limit of 200m makes work on a core five times as long.
+    stretch: f64,
     working: u32,
     /// Attempts in order; some may have no client any more.
     queue: VecDeque<u32>,
@@ -163,9 +165,15 @@ impl Crowd {
 
     /// A pod that works on `slots` requests at once and lets `queue_max` wait; not ready yet.
     pub fn add_pod(&mut self, slots: u32, queue_max: Option<u32>) -> PodNumber {
+        self.add_slow_pod(slots, queue_max, 1.0)
+    }
+
+    /// The same where each request takes `stretch` times as long.
+    pub fn add_slow_pod(&mut self, slots: u32, queue_max: Option<u32>, stretch: f64) -> PodNumber {
         self.pods.push(Pod {
             slots: slots.max(1),
             queue_max,
+            stretch,
             working: 0,
             queue: VecDeque::new(),
             waiting: 0,
@@ -355,8 +363,9 @@ impl Crowd {
         let pod = &mut self.pods[attempt.pod as usize];
         pod.count_until(self.now_ns);
         pod.working += 1;
+        let takes_ns = if pod.stretch == 1.0 { takes.0 } else { (takes.0 as f64 * pod.stretch) as i64 };
         self.sequence += 1;
-        self.ends.push(Reverse((self.now_ns.saturating_add(takes.0), self.sequence, ticket)));
+        self.ends.push(Reverse((self.now_ns.saturating_add(takes_ns), self.sequence, ticket)));
     }
 
     /// The first work to end ends; its pod takes the next attempt that somebody waits for.

@@ -8,6 +8,6 @@ pub mod crowd;
 pub mod histogram;
 pub mod routing;
 
-pub use crowd::{Crowd, Source};
+pub use crowd::{Crowd, PodNumber, Source};
 pub use histogram::Histogram;
 pub use routing::Routing;

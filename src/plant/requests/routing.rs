@@ -83,7 +83,7 @@ mod tests {
     fn chosen(routing: Routing, loads: &[u32], bits: u64) -> Vec<usize> {
         let mut router = Router::default();
         let mut choose = || router.choose(routing, loads, |load| *load, &mut Fixed(bits), (0, 0));
-        std::iter::repeat_with(|| choose()).take(4).flatten().collect()
+        std::iter::repeat_with(&mut choose).take(4).flatten().collect()
     }
 
     #[test]
