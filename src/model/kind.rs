@@ -28,6 +28,8 @@ pub enum Kind {
     PodDisruptionBudget,
     /// `scheduling.k8s.io/v1/PriorityClass`
     PriorityClass,
+    /// `discovery.k8s.io/v1/EndpointSlice`
+    EndpointSlice,
     /// A kind of custom resource.
     Custom(CustomKind),
 }
@@ -59,6 +61,7 @@ const BUILT_IN_INFO: [KindInfo; Kind::BUILT_IN.len()] = [
     info("v1", "Service", "services", &["service", "svc"], true),
     info("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", &["poddisruptionbudget", "pdb"], true),
     info("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", &["priorityclass", "pc"], false),
+    info("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", &["endpointslice"], true),
 ];
 
 const fn info(
@@ -73,7 +76,7 @@ const fn info(
 
 impl Kind {
     /// The kinds that are always there, in their order.
-    pub const BUILT_IN: [Kind; 10] = [
+    pub const BUILT_IN: [Kind; 11] = [
         Kind::Namespace,
         Kind::Node,
         Kind::Pod,
@@ -84,6 +87,7 @@ impl Kind {
         Kind::Service,
         Kind::PodDisruptionBudget,
         Kind::PriorityClass,
+        Kind::EndpointSlice,
     ];
 
     /// How many kinds there can be; tables indexed by [`Kind::index`] have this length.
@@ -102,6 +106,7 @@ impl Kind {
             Kind::Service => 7,
             Kind::PodDisruptionBudget => 8,
             Kind::PriorityClass => 9,
+            Kind::EndpointSlice => 10,
             Kind::Custom(custom) => Kind::BUILT_IN.len() + custom.slot(),
         }
     }

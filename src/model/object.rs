@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::{
-    Custom, Deployment, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, PodDisruptionBudget, PriorityClass,
-    ReplicaSet, Service,
+    Custom, Deployment, EndpointSlice, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod, PodDisruptionBudget,
+    PriorityClass, ReplicaSet, Service,
 };
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
@@ -30,6 +30,8 @@ pub enum Object {
     PodDisruptionBudget(Rc<PodDisruptionBudget>),
     /// A PriorityClass.
     PriorityClass(Rc<PriorityClass>),
+    /// An EndpointSlice.
+    EndpointSlice(Rc<EndpointSlice>),
     /// A custom resource.
     Custom(Rc<Custom>),
 }
@@ -47,6 +49,7 @@ macro_rules! per_variant {
             Object::Service($inner) => $body,
             Object::PodDisruptionBudget($inner) => $body,
             Object::PriorityClass($inner) => $body,
+            Object::EndpointSlice($inner) => $body,
             Object::Custom($inner) => $body,
         }
     };
@@ -66,6 +69,7 @@ impl Object {
             Object::Service(_) => Kind::Service,
             Object::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
             Object::PriorityClass(_) => Kind::PriorityClass,
+            Object::EndpointSlice(_) => Kind::EndpointSlice,
             Object::Custom(custom) => Kind::Custom(custom.kind),
         }
     }
@@ -126,5 +130,6 @@ accessors! {
     as_service, Service, Service;
     as_disruption_budget, PodDisruptionBudget, PodDisruptionBudget;
     as_priority_class, PriorityClass, PriorityClass;
+    as_endpoint_slice, EndpointSlice, EndpointSlice;
     as_custom, Custom, Custom;
 }

@@ -78,6 +78,7 @@ impl Selection {
             | Kind::Lease
             | Kind::PodDisruptionBudget
             | Kind::PriorityClass
+            | Kind::EndpointSlice
             | Kind::Custom(_) => &[],
         };
         for (field, _, _) in &self.fields {

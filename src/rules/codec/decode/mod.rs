@@ -1,6 +1,7 @@
 //! Manifests to objects.
 
 mod custom;
+mod endpoint_slice;
 mod meta;
 mod node;
 mod placement;
@@ -125,6 +126,7 @@ fn decode_kind(kind: Kind, value: &mut Value, problems: &mut Problems) -> Option
             policy::disruption_budget(&typed(value, problems)?, source_of(value), problems).into()
         }
         Kind::PriorityClass => policy::priority_class(&typed(value, problems)?, source_of(value), problems).into(),
+        Kind::EndpointSlice => endpoint_slice::decode(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }

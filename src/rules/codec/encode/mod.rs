@@ -1,6 +1,7 @@
 //! Objects to JSON, as `kubectl get -o json` prints them: metadata and status as we hold them, the spec as its manifest
 //! wrote it with the values that change laid over it.
 
+mod endpoint_slice;
 mod pod;
 mod policy;
 mod workload;
@@ -30,6 +31,7 @@ pub fn encode(object: &Object) -> Value {
         Object::Service(service) => policy::service(service),
         Object::PodDisruptionBudget(budget) => policy::disruption_budget(budget),
         Object::PriorityClass(class) => policy::priority_class(class),
+        Object::EndpointSlice(slice) => endpoint_slice::encode(slice),
         Object::Custom(custom) => encode_custom(custom),
     };
     value["apiVersion"] = json!(info.api_version);
