@@ -489,7 +489,8 @@ fn reset_status(object: &mut Object) {
         | Object::Event(_)
         | Object::Lease(_)
         | Object::Service(_)
-        | Object::PriorityClass(_) => {}
+        | Object::PriorityClass(_)
+        | Object::EndpointSlice(_) => {}
         Object::HorizontalPodAutoscaler(autoscaler) => {
             Rc::make_mut(autoscaler).status = crate::model::autoscaling::HorizontalPodAutoscalerStatus::default();
         }

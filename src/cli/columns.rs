@@ -34,6 +34,7 @@ pub fn header(kind: Kind, wide: bool) -> Vec<&'static str> {
         Kind::HorizontalPodAutoscaler => {
             (&["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"], &[])
         }
+        Kind::EndpointSlice => (&["NAME", "ADDRESSTYPE", "PORTS", "ENDPOINTS", "AGE"], &[]),
         Kind::Event if wide => (
             &["LAST SEEN", "TYPE", "REASON", "OBJECT", "SUBOBJECT", "SOURCE", "MESSAGE", "FIRST SEEN", "COUNT", "NAME"],
             &[],
@@ -87,6 +88,7 @@ pub fn row(kind: Kind, object: &Value, wide: bool, now: Time) -> Vec<String> {
             vec![name, number(&object["value"]).to_string(), is_default, age, text(&object["preemptionPolicy"], "")]
         }
         Kind::HorizontalPodAutoscaler => super::autoscaler_row::row(object, name, age),
+        Kind::EndpointSlice => endpoint_slice(object, name, age),
         Kind::Event => event(object, wide, now),
         Kind::Custom(_) => vec![name, age],
     }
@@ -134,6 +136,24 @@ fn service(service: &Value, name: String, age: String, wide: bool) -> Vec<String
         cells.push(if pairs.is_empty() { NONE.to_string() } else { pairs.join(",") });
     }
     cells
+}
+
+/// Upstream: pkg/printers/internalversion/printers.go, `printEndpointSlice`, v1.36.
+fn endpoint_slice(slice: &Value, name: String, age: String) -> Vec<String> {
+    // At most three of each are shown, then how many more there are.
+    let shortened = |texts: Vec<String>, none: &str| match texts.len() {
+        0 => none.to_string(),
+        1..=3 => texts.join(","),
+        count => format!("{} + {} more...", texts[..3].join(","), count - 3),
+    };
+    let ports = list(&slice["ports"]).iter().map(|port| match &port["port"] {
+        Value::Null => "*".to_string(),
+        number => number.to_string(),
+    });
+    let addresses = list(&slice["endpoints"]).iter().flat_map(|endpoint| list(&endpoint["addresses"]));
+    let addresses = addresses.map(|address| text(address, ""));
+    let (ports, addresses) = (shortened(ports.collect(), "<unset>"), shortened(addresses.collect(), "<unset>"));
+    vec![name, text(&slice["addressType"], ""), ports, addresses, age]
 }
 
 /// Containers, images and selector of a workload.

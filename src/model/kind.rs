@@ -30,6 +30,8 @@ pub enum Kind {
     PriorityClass,
     /// `autoscaling/v2/HorizontalPodAutoscaler`
     HorizontalPodAutoscaler,
+    /// `discovery.k8s.io/v1/EndpointSlice`
+    EndpointSlice,
     /// A kind of custom resource.
     Custom(CustomKind),
 }
@@ -68,6 +70,7 @@ const BUILT_IN_INFO: [KindInfo; Kind::BUILT_IN.len()] = [
         &["horizontalpodautoscaler", "hpa"],
         true,
     ),
+    info("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", &["endpointslice"], true),
 ];
 
 const fn info(
@@ -82,7 +85,7 @@ const fn info(
 
 impl Kind {
     /// The kinds that are always there, in their order.
-    pub const BUILT_IN: [Kind; 11] = [
+    pub const BUILT_IN: [Kind; 12] = [
         Kind::Namespace,
         Kind::Node,
         Kind::Pod,
@@ -94,6 +97,7 @@ impl Kind {
         Kind::PodDisruptionBudget,
         Kind::PriorityClass,
         Kind::HorizontalPodAutoscaler,
+        Kind::EndpointSlice,
     ];
 
     /// How many kinds there can be; tables indexed by [`Kind::index`] have this length.
@@ -113,6 +117,7 @@ impl Kind {
             Kind::PodDisruptionBudget => 8,
             Kind::PriorityClass => 9,
             Kind::HorizontalPodAutoscaler => 10,
+            Kind::EndpointSlice => 11,
             Kind::Custom(custom) => Kind::BUILT_IN.len() + custom.slot(),
         }
     }

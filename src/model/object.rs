@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::{
-    Custom, Deployment, HorizontalPodAutoscaler, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node, Pod,
-    PodDisruptionBudget, PriorityClass, ReplicaSet, Service,
+    Custom, Deployment, EndpointSlice, HorizontalPodAutoscaler, Key, Kind, KubeEvent, Lease, Meta, Namespace, Node,
+    Pod, PodDisruptionBudget, PriorityClass, ReplicaSet, Service,
 };
 
 /// One version of an object. Cloning copies a pointer; a write makes a new version.
@@ -32,6 +32,8 @@ pub enum Object {
     PriorityClass(Rc<PriorityClass>),
     /// A HorizontalPodAutoscaler.
     HorizontalPodAutoscaler(Rc<HorizontalPodAutoscaler>),
+    /// An EndpointSlice.
+    EndpointSlice(Rc<EndpointSlice>),
     /// A custom resource.
     Custom(Rc<Custom>),
 }
@@ -50,6 +52,7 @@ macro_rules! per_variant {
             Object::PodDisruptionBudget($inner) => $body,
             Object::PriorityClass($inner) => $body,
             Object::HorizontalPodAutoscaler($inner) => $body,
+            Object::EndpointSlice($inner) => $body,
             Object::Custom($inner) => $body,
         }
     };
@@ -70,6 +73,7 @@ impl Object {
             Object::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
             Object::PriorityClass(_) => Kind::PriorityClass,
             Object::HorizontalPodAutoscaler(_) => Kind::HorizontalPodAutoscaler,
+            Object::EndpointSlice(_) => Kind::EndpointSlice,
             Object::Custom(custom) => Kind::Custom(custom.kind),
         }
     }
@@ -131,5 +135,6 @@ accessors! {
     as_disruption_budget, PodDisruptionBudget, PodDisruptionBudget;
     as_priority_class, PriorityClass, PriorityClass;
     as_autoscaler, HorizontalPodAutoscaler, HorizontalPodAutoscaler;
+    as_endpoint_slice, EndpointSlice, EndpointSlice;
     as_custom, Custom, Custom;
 }

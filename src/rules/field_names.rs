@@ -5,8 +5,8 @@
 use std::cell::RefCell;
 
 use k8s_openapi::api::{
-    apps::v1 as apps, coordination::v1 as coordination, core::v1 as core, policy::v1 as policy,
-    scheduling::v1 as scheduling,
+    apps::v1 as apps, coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery,
+    policy::v1 as policy, scheduling::v1 as scheduling,
 };
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
@@ -36,6 +36,7 @@ pub fn unknown(kind: Kind, path: &[Option<&str>]) -> Option<(String, Vec<&'stati
         Kind::HorizontalPodAutoscaler => {
             k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler::deserialize(path).err()
         }
+        Kind::EndpointSlice => discovery::EndpointSlice::deserialize(path).err(),
         #[allow(unreachable_patterns, reason = "kinds are added elsewhere; one that is not known here is not judged")]
         _ => None,
     };

@@ -95,6 +95,7 @@ pub fn fields(kind: Kind, manifest: &Value) -> Vec<Unmodelled> {
         | Kind::Service
         | Kind::PodDisruptionBudget
         | Kind::PriorityClass
+        | Kind::EndpointSlice
         | Kind::Custom(_) => {}
     }
     found

@@ -12,6 +12,7 @@ use crate::component::{Component, Informers, Outbox};
 use crate::controllers::consistency::Consistency;
 use crate::controllers::custom::Operator;
 use crate::controllers::deployment::DeploymentController;
+use crate::controllers::endpoint_slice::EndpointSliceController;
 use crate::controllers::garbage_collector::GarbageCollector;
 use crate::controllers::replica_set::ReplicaSetController;
 use crate::engine::calendar::Calendar;
@@ -202,6 +203,9 @@ fn build(component: &ComponentPlan, plan: &Plan, now: Time) -> Box<dyn Component
         }
         ComponentPlan::GarbageCollector(queue) => {
             Box::new(QueueController::new(GarbageCollector::new(&plan.kinds), queue.clone(), now))
+        }
+        ComponentPlan::EndpointSlice(queue, settings) => {
+            Box::new(QueueController::new(EndpointSliceController::new(*settings), queue.clone(), now))
         }
         ComponentPlan::Operator(queue, operator) => {
             let operator = Operator::new(operator.clone(), plan.start_at, &plan.kinds);

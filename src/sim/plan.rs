@@ -303,6 +303,8 @@ pub enum ComponentPlan {
     HorizontalPodAutoscaler(HpaSettings, Distribution),
     /// The garbage collector.
     GarbageCollector(QueuePlan),
+    /// The EndpointSlice controller.
+    EndpointSlice(QueuePlan, crate::controllers::endpoint_slice::Settings),
     /// An operator of the scenario's own.
     Operator(QueuePlan, Arc<OperatorSettings>),
     /// kube-scheduler.

@@ -95,6 +95,7 @@ fn describe(object: &Object, instant: &Instant, show_events: bool) -> String {
         | Object::PodDisruptionBudget(_)
         | Object::PriorityClass(_)
         | Object::HorizontalPodAutoscaler(_)
+        | Object::EndpointSlice(_)
         | Object::Custom(_) => any(&value, &mut sheet),
     }
     if show_events && !matches!(object.kind(), Kind::Event | Kind::Namespace) {

@@ -79,6 +79,7 @@ impl Selection {
             | Kind::PodDisruptionBudget
             | Kind::PriorityClass
             | Kind::HorizontalPodAutoscaler
+            | Kind::EndpointSlice
             | Kind::Custom(_) => &[],
         };
         for (field, _, _) in &self.fields {

@@ -8,7 +8,7 @@ use crate::model::{
     PodSpec, Service, ServicePort, TargetPort, Time,
 };
 
-fn service() -> Service {
+pub fn service() -> Service {
     let port = ServicePort {
         name: Name::EMPTY,
         protocol: "TCP".into(),
@@ -44,7 +44,7 @@ fn pod_on_port(number: usize, is_ready: bool, port: i32) -> Rc<Pod> {
     Rc::new(pod)
 }
 
-fn pod(number: usize, is_ready: bool) -> Rc<Pod> {
+pub fn pod(number: usize, is_ready: bool) -> Rc<Pod> {
     pod_on_port(number, is_ready, 8080)
 }
 
@@ -52,7 +52,7 @@ fn pods(numbers: std::ops::Range<usize>) -> Vec<Rc<Pod>> {
     numbers.map(|number| pod(number, true)).collect()
 }
 
-fn node() -> Node {
+pub fn node() -> Node {
     Node {
         meta: Meta { labels: Labels::NONE.with("topology.kubernetes.io/zone", "z1"), ..Meta::named("", "n1") },
         unschedulable: false,

@@ -164,9 +164,29 @@ fn what_is_encoded_decodes_to_the_same() {
     let owned = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "default",
         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u1", "controller": true}]},
         "spec": {"containers": [{"name": "db", "image": "db"}]}});
-    for manifest in
-        [deployment(), replica_set, pod(), node(), lease, event, namespace, service, budget, class, owned, autoscaler()]
-    {
+    let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {"name": "web-a", "namespace": "default", "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "s1", "controller": true}]},
+        "addressType": "IPv4", "ports": [{"name": "http", "port": 80, "appProtocol": "kubernetes.io/h2c"}, {}],
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": false, "serving": true, "terminating": true},
+            "nodeName": "n1", "zone": "z1", "targetRef": {"kind": "Pod", "namespace": "default", "name": "w", "uid": "u"}},
+            {"addresses": ["10.0.0.2", "10.0.0.3"], "hostname": "db-0"}]});
+    let all = [
+        deployment(),
+        replica_set,
+        pod(),
+        node(),
+        lease,
+        event,
+        namespace,
+        service,
+        budget,
+        class,
+        owned,
+        slice,
+        autoscaler(),
+    ];
+    for manifest in all {
         let object = decode(&manifest).unwrap();
         let encoded = encode(&object);
         let again = decode(&encoded).unwrap();
@@ -220,6 +240,7 @@ fn without_source(object: &Object) -> Object {
         Object::Deployment(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Custom(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::Service(inner) => std::rc::Rc::make_mut(inner).source = None,
+        Object::EndpointSlice(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::PodDisruptionBudget(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::PriorityClass(inner) => std::rc::Rc::make_mut(inner).source = None,
         Object::HorizontalPodAutoscaler(inner) => std::rc::Rc::make_mut(inner).source = None,

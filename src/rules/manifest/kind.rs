@@ -28,6 +28,7 @@ pub enum ManifestKind {
     PriorityClass,
     StorageClass,
     Lease,
+    EndpointSlice,
     ScaledObject,
     ScaledJob,
     VerticalPodAutoscaler,
@@ -50,7 +51,7 @@ pub struct ManifestKindInfo {
 }
 
 /// All kinds, in the order of [`ManifestKind`]'s discriminants.
-pub const MANIFEST_KINDS: [ManifestKindInfo; 24] = [
+pub const MANIFEST_KINDS: [ManifestKindInfo; 25] = [
     info(Namespace, "v1", "Namespace", false, false),
     info(Node, "v1", "Node", false, false),
     info(Pod, "v1", "Pod", true, true),
@@ -72,6 +73,7 @@ pub const MANIFEST_KINDS: [ManifestKindInfo; 24] = [
     info(PriorityClass, "scheduling.k8s.io/v1", "PriorityClass", false, true),
     info(StorageClass, "storage.k8s.io/v1", "StorageClass", false, false),
     info(Lease, "coordination.k8s.io/v1", "Lease", true, false),
+    info(EndpointSlice, "discovery.k8s.io/v1", "EndpointSlice", true, true),
     info(ScaledObject, "keda.sh/v1alpha1", "ScaledObject", true, true),
     info(ScaledJob, "keda.sh/v1alpha1", "ScaledJob", true, true),
     info(VerticalPodAutoscaler, "autoscaling.k8s.io/v1", "VerticalPodAutoscaler", true, true),
@@ -113,6 +115,7 @@ impl ManifestKind {
             Kind::PodDisruptionBudget => PodDisruptionBudget,
             Kind::PriorityClass => PriorityClass,
             Kind::HorizontalPodAutoscaler => HorizontalPodAutoscaler,
+            Kind::EndpointSlice => EndpointSlice,
             Kind::Custom(_) => return None,
         })
     }

@@ -140,6 +140,9 @@ fn others() -> Vec<Value> {
         json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"kind": "Pod",
             "namespace": "default", "name": "p"}, "type": "Normal", "count": 1}),
         json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "n"}, "value": 5}),
+        json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": {"name": "web-a"},
+            "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+            "ports": [{"name": "http", "port": 80}]}),
         json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "n"},
             "provisioner": "p", "parameters": {"a": "b"}}),
     ]

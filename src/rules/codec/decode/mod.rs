@@ -2,6 +2,7 @@
 
 mod autoscaling;
 mod custom;
+mod endpoint_slice;
 mod meta;
 mod node;
 mod placement;
@@ -130,6 +131,7 @@ fn decode_kind(kind: Kind, value: &mut Value, problems: &mut Problems) -> Option
         }
         Kind::PriorityClass => policy::priority_class(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::HorizontalPodAutoscaler => autoscaling::autoscaler(value, source_of(value), problems)?.into(),
+        Kind::EndpointSlice => endpoint_slice::decode(&typed(value, problems)?, source_of(value), problems).into(),
         Kind::Custom(_) => custom::custom(kind, value, problems)?.into(),
     })
 }

@@ -2,6 +2,7 @@
 //! wrote it with the values that change laid over it.
 
 mod autoscaling;
+mod endpoint_slice;
 mod pod;
 mod policy;
 mod workload;
@@ -32,6 +33,7 @@ pub fn encode(object: &Object) -> Value {
         Object::PodDisruptionBudget(budget) => policy::disruption_budget(budget),
         Object::PriorityClass(class) => policy::priority_class(class),
         Object::HorizontalPodAutoscaler(autoscaler) => autoscaling::autoscaler(autoscaler),
+        Object::EndpointSlice(slice) => endpoint_slice::encode(slice),
         Object::Custom(custom) => encode_custom(custom),
     };
     value["apiVersion"] = json!(info.api_version);

@@ -66,11 +66,22 @@ pub fn apply(kind: ManifestKind, object: &mut Value) {
             let fallback = object.pointer_mut("/spec/fallback").and_then(Value::as_object_mut);
             fallback.into_iter().for_each(|fallback| set_default(fallback, "behavior", "static"));
         }
+        ManifestKind::EndpointSlice => endpoint_slice(object),
         ManifestKind::Event
         | ManifestKind::Lease
         | ManifestKind::PodDisruptionBudget
         | ManifestKind::ScaledJob
         | ManifestKind::VerticalPodAutoscaler => {}
+    }
+}
+
+/// Ports have no name and TCP unless they say otherwise.
+///
+/// Upstream: pkg/apis/discovery/v1/defaults.go, v1.36.
+fn endpoint_slice(object: &mut Value) {
+    for port in object.as_object_mut().into_iter().flat_map(|slice| objects_mut(slice, "ports")) {
+        set_default(port, "name", "");
+        set_default(port, "protocol", "TCP");
     }
 }
 

@@ -71,6 +71,7 @@ fn set_status(kind: ManifestKind, object: &mut Value) {
         | ManifestKind::PriorityClass
         | ManifestKind::StorageClass
         | ManifestKind::Lease
+        | ManifestKind::EndpointSlice
         | ManifestKind::ScaledObject
         | ManifestKind::ScaledJob
         | ManifestKind::VerticalPodAutoscaler => {

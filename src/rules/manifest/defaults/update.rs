@@ -167,6 +167,8 @@ fn generation_rises(kind: ManifestKind, stored: &Value, object: &Value) -> bool 
     let differs = |field: &str| stored.get(field) != object.get(field);
     match kind {
         ManifestKind::PriorityClass => false,
+        // It has no spec: everything outside metadata counts.
+        ManifestKind::EndpointSlice => ["addressType", "endpoints", "ports"].into_iter().any(differs),
         ManifestKind::Deployment => {
             differs("spec") || stored["metadata"].get("annotations") != object["metadata"].get("annotations")
         }

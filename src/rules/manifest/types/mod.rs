@@ -9,8 +9,8 @@ mod zero;
 
 use k8s_openapi::api::{
     apps::v1 as apps, autoscaling::v1 as autoscaling_v1, autoscaling::v2 as autoscaling, batch::v1 as batch,
-    coordination::v1 as coordination, core::v1 as core, policy::v1 as policy, scheduling::v1 as scheduling,
-    storage::v1 as storage,
+    coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery, policy::v1 as policy,
+    scheduling::v1 as scheduling, storage::v1 as storage,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -72,6 +72,7 @@ fn read_kind(kind: ManifestKind, value: &Value, with_status: bool, is_patch: boo
         PriorityClass => read_as::<scheduling::PriorityClass>(value, "", skipped, is_patch).1,
         StorageClass => read_as::<storage::StorageClass>(value, "", skipped, is_patch).1,
         Lease => read_as::<coordination::Lease>(value, "", skipped, is_patch).1,
+        EndpointSlice => read_as::<discovery::EndpointSlice>(value, "", skipped, is_patch).1,
         // Their own schema is judged later; a whole that is no object is wrong for all types alike.
         ScaledObject | ScaledJob | VerticalPodAutoscaler if !value.is_object() => {
             read_as::<ObjectMeta>(value, "", "", is_patch).1

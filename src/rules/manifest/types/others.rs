@@ -2,8 +2,8 @@
 //! nothing that is simulated depends on them.
 
 use k8s_openapi::api::{
-    apps::v1 as apps, core::v1 as core, discovery::v1 as discovery, networking::v1 as networking, node::v1 as node,
-    rbac::v1 as rbac, storage::v1 as storage,
+    apps::v1 as apps, core::v1 as core, networking::v1 as networking, node::v1 as node, rbac::v1 as rbac,
+    storage::v1 as storage,
 };
 use serde_json::Value;
 
@@ -21,7 +21,6 @@ pub fn problems(api_version: &str, kind: &str, object: &Value) -> Vec<FieldError
         ("v1", "Secret") => read_as::<core::Secret>(object, "", "status", false).1,
         ("v1", "ServiceAccount") => read_as::<core::ServiceAccount>(object, "", "status", false).1,
         ("apps/v1", "ControllerRevision") => read_as::<apps::ControllerRevision>(object, "", "status", false).1,
-        ("discovery.k8s.io/v1", "EndpointSlice") => read_as::<discovery::EndpointSlice>(object, "", "status", false).1,
         ("networking.k8s.io/v1", "Ingress") => read_as::<networking::Ingress>(object, "", "status", false).1,
         ("networking.k8s.io/v1", "IngressClass") => read_as::<networking::IngressClass>(object, "", "status", false).1,
         ("networking.k8s.io/v1", "NetworkPolicy") => {

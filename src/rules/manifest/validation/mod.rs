@@ -12,6 +12,7 @@ mod container_env;
 mod container_mounts;
 mod containers;
 mod custom;
+mod endpoint_slice;
 mod metadata;
 mod node;
 mod pod;
@@ -67,6 +68,7 @@ pub fn create(kind: ManifestKind, object: &Value, errors: &mut Errors) {
         }
         ManifestKind::PodDisruptionBudget | ManifestKind::PriorityClass => policy::check(kind, &root, errors),
         ManifestKind::Service => service::check(&root, errors),
+        ManifestKind::EndpointSlice => endpoint_slice::check(&root, errors),
         ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
             storage::check(kind, &root, errors);
         }
@@ -104,6 +106,7 @@ pub fn update(kind: ManifestKind, stored: &Value, object: &Value, part: Subresou
             policy::check_update(kind, &old, &new, errors);
         }
         ManifestKind::Service => service::check_update(&old, &new, errors),
+        ManifestKind::EndpointSlice => endpoint_slice::check_update(&old, &new, errors),
         ManifestKind::PersistentVolume | ManifestKind::PersistentVolumeClaim | ManifestKind::StorageClass => {
             storage::check_update(kind, &old, &new, errors);
         }
