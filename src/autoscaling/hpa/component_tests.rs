@@ -128,7 +128,7 @@ fn a_sync_reads_decides_writes_and_reports() {
     // 90 / 10 = 9, but one sync at most doubles: max(2 x 2, 4) = 4.
     let (log, outcome) = sync(&autoscaler("Deployment"), 90_000, 0);
     let expected = [
-        "get Deployment default/web",
+        "get deployment/web",
         "scale 4 of 7",
         "event SuccessfulRescale",
         "status 4 SucceededRescale ValidMetricFound ScaleUpLimit",
@@ -140,7 +140,7 @@ fn a_sync_reads_decides_writes_and_reports() {
 #[test]
 fn a_newer_scale_is_read_and_written_again() {
     let (log, _) = sync(&autoscaler("Deployment"), 90_000, 1);
-    let get = "get Deployment default/web";
+    let get = "get deployment/web";
     assert_eq!(log[..5], [get, "scale 4 of 7", get, "wait 10ms", "scale 4 of 8"]);
     // Five writes in all, then it is given up until the next sync.
     let (log, outcome) = sync(&autoscaler("Deployment"), 90_000, 9);
