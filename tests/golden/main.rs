@@ -36,6 +36,7 @@ const READERS: &[(&str, &str, Reader)] = &[
     ("autoscaling", "hpa_sequences", autoscaling::hpa_steps::sequence),
     ("autoscaling", "hpa_sync_timing", autoscaling::hpa_timing::sync_timing),
     ("autoscaling", "keda_executor", autoscaling::keda::executor),
+    ("autoscaling", "keda_loop", autoscaling::keda::keda_loop),
     ("autoscaling", "keda_scaledjob", autoscaling::keda::scaled_job),
     ("autoscaling", "keda_triggers", autoscaling::keda::triggers),
     ("autoscaling", "vpa_recommender", autoscaling::vpa::recommender),

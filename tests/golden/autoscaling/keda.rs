@@ -1,10 +1,13 @@
 //! KEDA: triggers, the executor, ScaledJobs, and the loop of KEDA and the HPA together.
 
 mod executor;
+mod hpa_below;
+mod loops;
 mod scaled_job;
 mod triggers;
 
 pub use executor::executor;
+pub use loops::keda_loop;
 pub use scaled_job::scaled_job;
 pub use triggers::triggers;
 
