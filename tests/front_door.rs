@@ -93,7 +93,7 @@ fn what_is_not_read_yet_is_named_and_never_alone_enough() {
     fs::write(folder.join("trace"), b"\x83\xa7version\x02").unwrap();
     fs::write(folder.join("pod.yaml"), POD).unwrap();
     for (file, message) in [
-        ("load", "error[E0007]: load is a table (CSV) with the columns time, requests"),
+        ("load", "error[E0007]: load is a series of rates (1 in all): nothing to run by itself"),
         ("trace", "error[E0007]: trace is a SimKube trace"),
     ] {
         for command in ["check", "run"] {
