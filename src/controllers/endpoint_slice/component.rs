@@ -193,7 +193,8 @@ impl Reconciler for EndpointSliceController {
     fn observe(&mut self, delta: &Delta, ctx: &mut Context<'_>, keys: &mut Vec<Enqueue>) {
         match (&delta.change, delta.change.object()) {
             (_, Object::Service(service)) => keys.push(Enqueue::Now(key_of(Kind::Service, &service.meta))),
-            (Change::Updated { old, new }, _) if old.meta().resource_version == new.meta().resource_version => {}
+            (Change::Updated { old, .. }, Object::Pod(new))
+                if old.meta().resource_version == new.meta.resource_version => {}
             (Change::Updated { old: Object::Pod(old), .. }, Object::Pod(new)) => {
                 self.pod_changed(old, new, ctx.informers, keys);
             }
