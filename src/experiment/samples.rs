@@ -49,7 +49,7 @@ impl Samples {
     }
 
     /// How many series there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.series.len()
     }
 

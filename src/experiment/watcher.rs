@@ -297,7 +297,7 @@ impl<'a> Watcher<'a> {
         // What is lower now than its peak is sampled once more, even if nothing happens.
         self.unsampled = round.end();
         self.sampled_at = Some(now);
-        let series = i64::try_from(self.samples.len()).expect("fewer series than 2^63");
+        let series = i64::try_from(self.samples.count()).expect("fewer series than 2^63");
         self.grid.widen(Span(self.length.0 / (MOST_SAMPLES_OF_ALL / series.max(1)).max(1)));
         self.ages.compact();
     }
