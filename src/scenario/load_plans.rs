@@ -50,8 +50,25 @@ impl World<'_> {
         };
         self.unique(file.loads.iter().map(|entry| entry.name.as_str()), "spec.load");
         self.unique(file.queues.iter().map(|entry| entry.name.as_str()), "spec.queues");
+        self.say_without_demand();
         self.say_not_simulated();
         plans
+    }
+
+    /// Requests that are simulated one by one ask for what the entry of `spec.containers` says that is about their target, in
+    /// the same words: that of a Deployment is not looked up through a Service yet.
+    fn say_without_demand(&self) {
+        let is_known = |to: &ObjectRef| {
+            self.file.containers.iter().any(|entry| entry.demand.is_some() && named(&entry.of) == named(to))
+        };
+        for entry in self.file.loads.iter().filter(|entry| entry.arrivals.is_some() && !is_known(&entry.to)) {
+            let message = "these requests take no time: no entry of spec.containers says what one of them costs";
+            let mut notice = self.problem(Code::NotSimulated, &entry.path, message.to_string());
+            notice.severity = Severity::Notice;
+            let help =
+                "name the same object in `to` and in `of` of spec.containers, a Deployment rather than a Service";
+            self.add(notice.help(help));
+        }
     }
 
     /// What is read and has no effect yet is named.

@@ -296,3 +296,20 @@ fn load_changes_no_other_luck_and_repeats() {
     let written = |world: &crate::sim::World| (world.api().truth().revision(), world.api().truth().last_write());
     assert_eq!(written(&one), written(&without));
 }
+
+#[test]
+fn requests_that_take_no_time_are_named() {
+    let notices = |name: &str, of: &str, arrivals: &str| {
+        let spec = format!(
+            "  containers:\n  - of: {of}\n    cpu: {{perRequest: 80ms}}\n  load:\n  - {{to: deployment/web, rate: 5{arrivals}}}\n"
+        );
+        let (_, notices) = read(name, &spec, &[]).unwrap_or_else(|problems| panic!("{problems:?}"));
+        notices.iter().filter(|notice| notice.contains("these requests take no time")).count()
+    };
+    // The same object in both places; and requests as a rate, whose cost is the pod's own.
+    assert_eq!(notices("known", "deployment/web", ", arrivals: poisson"), 0);
+    assert_eq!(notices("fluid", "deployment/web", ""), 0);
+    let nothing = "  load:\n  - {to: deployment/web, rate: 5, arrivals: even}\n";
+    let (_, found) = read("unknown", nothing, &[]).unwrap();
+    assert!(found.iter().any(|notice| notice.contains("these requests take no time")), "{found:?}");
+}
