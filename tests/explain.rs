@@ -392,3 +392,19 @@ fn mistakes_are_named() {
         assert!(errors.contains(expected), "{line:?}: {errors}");
     }
 }
+
+#[test]
+fn who_assigned_a_pod_that_nobody_scheduled_is_told() {
+    let polling = plan("polling", "base");
+    let conclusion = |milliseconds| {
+        ask(&polling, "web", Some(Span::from_milliseconds(milliseconds)), false).map(|answer| answer.conclusion)
+    };
+    let waiting = conclusion(50).unwrap();
+    assert!(waiting.starts_with("It has no node: neither a background task nor a pass of the loop"), "{waiting}");
+    // The task takes 98 ms from the answer at 2 ms.
+    let assigned = conclusion(10_000).unwrap();
+    assert!(
+        assigned.contains("(Running): its background task assigned it at 100ms, to the node with the fewest"),
+        "{assigned}"
+    );
+}

@@ -69,7 +69,7 @@ impl Naming {
     }
 
     /// The uid of a new object with this metadata. Events get none by draw: there are many, and nobody needs it before one
-    /// is shown (see [`crate::rules::codec::encode`]).
+    /// is shown (see [`encode`](fn@crate::rules::codec::encode)).
     pub fn next_uid(&mut self, kind: &'static str, meta: &Meta, draws: &mut dyn Draws) -> Uid {
         self.uids += 1;
         if self.by_counter {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::replay::{Past, Replay, ReplayError};
 use crate::model::scheduling::SchedulingNote;
 use crate::model::{Action, Key, Kind, Name, Record, Span, Time};
-use crate::report::explain::{Entry, Host, Observed, PodThen};
+use crate::report::explain::{Assigner, Entry, Host, Observed, PodThen};
+use crate::scenario::polling;
 use crate::scheduler::ties::Ties;
 use crate::sim::observer::Observer;
 use crate::sim::plan::{ComponentPlan, End};
@@ -21,9 +22,9 @@ const SCHEDULER: &str = "kube-scheduler";
 /// Those of [`Replay::until`].
 pub fn ask(mut replay: Replay, namespace: &str, name: &str, at: Option<Span>) -> Result<(Observed, Past), ReplayError> {
     listen_for(Arc::make_mut(&mut replay.plan), namespace, name);
-    let mut listener = Listener::default();
+    let mut listener = Listener::of(namespace, name);
     let past = replay.until_with(at.unwrap_or(replay.length), &mut listener)?;
-    Ok((listener.observed(&past.world, past.at, namespace, name), past))
+    Ok((listener.observed(&past.world, past.at), past))
 }
 
 /// Runs the plan to its end, or until `at` from its start, and tells what the scheduler thought of the pod.
@@ -36,9 +37,9 @@ pub fn observe(mut plan: Plan, namespace: &str, name: &str, at: Option<Span>) ->
         plan.end = End::After(at);
     }
     let mut world = World::new(Arc::new(plan))?;
-    let mut listener = Listener::default();
+    let mut listener = Listener::of(namespace, name);
     world.run(&mut listener);
-    Ok(listener.observed(&world, world.ended_at(), namespace, name))
+    Ok(listener.observed(&world, world.ended_at()))
 }
 
 /// Makes the plan's scheduler tell what it thinks of a pod.
@@ -50,16 +51,21 @@ pub fn listen_for(plan: &mut Plan, namespace: &str, name: &str) {
     }
 }
 
-/// Keeps what the scheduler tells, and when it comes and goes after its first start.
-#[derive(Default)]
+/// Keeps what the scheduler tells, when it comes and goes after its first start, and who else assigns the pod.
 struct Listener {
+    pod: Key,
     entries: Vec<(Time, Entry)>,
     has_started: bool,
+    assignments: Vec<(Time, Assigner)>,
 }
 
 impl Listener {
-    fn observed(self, world: &World, at: Time, namespace: &str, name: &str) -> Observed {
-        let key = Key::new(Kind::Pod, namespace, name);
+    fn of(namespace: &str, name: &str) -> Listener {
+        let pod = Key::new(Kind::Pod, namespace, name);
+        Listener { pod, entries: Vec::new(), has_started: false, assignments: Vec::new() }
+    }
+
+    fn observed(self, world: &World, at: Time) -> Observed {
         let is_by_name = |component: &ComponentPlan| match component {
             ComponentPlan::Scheduler(scheduler) => scheduler.ties == Ties::ByName,
             _ => false,
@@ -70,7 +76,7 @@ impl Listener {
             Some(node) if node.as_node().is_some_and(|node| node.is_ready()) => Host::Ready,
             Some(_) => Host::NotReady,
         };
-        let pod = world.api().truth().get(&key).and_then(|object| object.as_pod()).map(|pod| PodThen {
+        let pod = world.api().truth().get(&self.pod).and_then(|object| object.as_pod()).map(|pod| PodThen {
             host: host(&pod.node_name),
             node: pod.node_name.clone(),
             phase: pod.status.phase,
@@ -79,20 +85,37 @@ impl Listener {
             is_deleting: pod.meta.is_deleting(),
         });
         Observed {
-            namespace: namespace.to_string(),
-            name: name.to_string(),
+            namespace: self.pod.namespace.to_string(),
+            name: self.pod.name.to_string(),
             start_at: world.plan().start_at,
             at,
             entries: self.entries,
             pod,
             ties_by_name: world.plan().processes.iter().flat_map(|process| &process.components).any(is_by_name),
             scheduler_runs: world.processes().iter().any(|process| process.name == SCHEDULER && process.alive),
+            polling: world
+                .processes()
+                .iter()
+                .any(|process| process.name == polling::SCHEDULER)
+                .then_some(self.assignments),
         }
     }
 }
 
 impl Observer for Listener {
     fn record(&mut self, record: &Record) {
+        let assigner = match record.process.as_str() {
+            polling::TASKS => Some(Assigner::Task),
+            polling::SCHEDULER => Some(Assigner::Loop),
+            _ => None,
+        };
+        if let Some(assigner) = assigner
+            && record.action == Action::Bind
+            && record.key.as_ref() == Some(&self.pod)
+            && record.detail.is_of_success()
+        {
+            self.assignments.push((record.time, assigner));
+        }
         if record.process != SCHEDULER {
             return;
         }

@@ -27,6 +27,17 @@ pub struct Observed {
     pub scheduler_runs: bool,
     /// Whether of equally good nodes the first by name is taken; else a draw decides.
     pub ties_by_name: bool,
+    /// In the control plane that polls: by whom and when it was assigned to a node, in order.
+    pub polling: Option<Vec<(Time, Assigner)>>,
+}
+
+/// Who assigns pods where nobody watches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Assigner {
+    /// The task that was fired when the pod was saved.
+    Task,
+    /// A pass of the loop.
+    Loop,
 }
 
 /// One thing that happened.
@@ -374,6 +385,17 @@ fn conclusion(observed: &Observed, last: Option<&Attempt>) -> String {
 
 fn placed(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String {
     let (node, phase) = (&pod.node, pod.phase.as_str());
+    if let Some((time, assigner)) = observed.polling.as_ref().and_then(|assignments| assignments.last()) {
+        let who = match assigner {
+            Assigner::Task => "its background task",
+            Assigner::Loop => "a pass of the loop",
+        };
+        let at = *time - observed.start_at;
+        return format!(
+            "It is on {node} ({phase}): {who} assigned it at {at}, to the node with the fewest pods of those that had room \
+             for it."
+        );
+    }
     let chosen_by = last.filter(|attempt| attempt.chosen.as_deref() == Some(node.as_str()));
     let Some(attempt) = chosen_by else {
         return match last {
@@ -421,6 +443,11 @@ fn pending(observed: &Observed, pod: &PodThen, last: Option<&Attempt>) -> String
     let name = pod.scheduler_name.as_str();
     if !name.is_empty() && name != SCHEDULER_NAME && last.is_none() {
         return format!("It has no node: it asks for the scheduler {name}, and none of that name runs.");
+    }
+    if observed.polling.is_some() {
+        return "It has no node: neither a background task nor a pass of the loop has assigned it. Tasks that were killed, \
+                and tries that found no room, are in its Events and in `kubesim why`."
+            .to_string();
     }
     if !observed.scheduler_runs {
         return "It has no node, and no scheduler runs.".to_string();

@@ -48,7 +48,7 @@ pub struct Bounds {
 /// Replicas that may be reached from few.
 const FIRST_STEP: i32 = 4;
 
-/// Without `behavior`: at most twice as many at each sync, or [`FIRST_STEP`].
+/// Without `behavior`: at most twice as many at each sync, or `FIRST_STEP`.
 pub fn without_behavior(wanted: i32, bounds: Bounds) -> (i32, Limit) {
     let doubled = bounds.current.saturating_mul(2).max(FIRST_STEP);
     let (highest, limit) = if bounds.max > doubled { (doubled, Limit::ScaleUp) } else { (bounds.max, Limit::Max) };
